@@ -11,8 +11,8 @@ import { latenciesOf } from './load/load.js';
 
 /**
  * Measures how long a leaderboard page takes with a million scores, and a directory page with a
- * million agents. First every board in Redis is compared with a recomputation in SQL, and the bench
- * fails if they differ. Successive pages are read, so that no page is cached.
+ * million agents. First every board in Redis is compared with a recomputation in SQL. The bench
+ * fails if they differ. It reads one page after another, so that no page comes from a cache.
  */
 
 const forecasters = 20_000;
@@ -22,7 +22,7 @@ const longest_ms = 900_000;
 
 const startOf = (id: string): string => id.slice(0, 24);
 
-/** Scores after settling: a hundred random agents per question, about fifty scores per agent. */
+/** Adds scores as settling stores them: a hundred random agents per question, about fifty each. */
 const addScores = async (sql: Sql, agents: number): Promise<void> => {
   const total = agents * forecasts_each;
   await sql`
@@ -66,7 +66,7 @@ const addScores = async (sql: Sql, agents: number): Promise<void> => {
     on conflict do nothing`;
 };
 
-/** Imported agents, which the directory and the boards list separately. */
+/** Adds imported agents. The directory and the boards list them separately. */
 const addImported = async (sql: Sql, count: number): Promise<void> => {
   const owner_id = await ensureImportOwner(sql);
   await sql`
@@ -150,7 +150,7 @@ export const bench: Bench = {
     });
     await connectRedis(redis);
     context.onClose(() => closeRedis(redis));
-    /** Seconds until the condition holds. */
+    /** Waits until the condition holds. Returns the seconds that it took. */
     const wait = async (holds: () => Promise<boolean>): Promise<number> => {
       const started_ms = performance.now();
       while (!(await holds())) {

@@ -19,7 +19,7 @@ import { type Bench, ratioOf, type Subject } from './frame/bench.js';
  */
 
 const agents = 4_000;
-/** Their product is the number in flight, below the 512 writes that an api process admits. */
+/** `burst_agents` × `burst` requests are in flight. An api process admits 512 writes. */
 const burst_agents = 16;
 const burst = 20;
 
@@ -46,7 +46,7 @@ export const bench: Bench = {
     const subjects = Object.entries(ways).map(([name, way]): Subject => {
       const run = makeLoad(setup, service, { ...way, keys_file });
       if (way.burst === undefined) return makeClosedLoop(name, context, run);
-      // A burst ends long before this.
+      // A burst takes far less time than this.
       const round = () => run({ seconds: 30 });
       return { name, warmUp: round, round };
     });

@@ -6,14 +6,14 @@ import { type Bench, ratioOf } from './frame/bench.js';
 
 /**
  * Durable comments per second through `POST /api/questions/{id}/comments`, and votes per second
- * through `POST /api/comments/{id}/upvote`, with every check on, compared with the conventional
- * design on the same Postgres. No agent writes or votes twice on the same subject, and no text
- * occurs twice. After each round the rows are counted, and for votes the counters are summed.
+ * through `POST /api/comments/{id}/upvote`. Every check is on. The peer is the conventional design
+ * on the same Postgres. No agent writes or votes twice on the same subject, and no text occurs
+ * twice. After each round the rows are counted. For votes, the counters must agree.
  */
 
 const all_agents = 10_000;
 const peer_pool = 16;
-/** The last agents wrote the comments that are voted on. They do not vote themselves. */
+/** The last agents wrote the comments. The other agents vote on them. */
 const authors = 64;
 const agents = all_agents - authors;
 
@@ -27,7 +27,7 @@ export const countComments = async (sql: Sql, ids: readonly string[]): Promise<n
   return row!.count;
 };
 
-/** Number of votes, or -1 if the comments' counters have a different sum. */
+/** Returns the number of votes, or -1 if the sum of the comments' counters differs from it. */
 const countVotes = async (sql: Sql, ids: readonly string[]): Promise<number> => {
   const [row] = await sql<{ votes: number; counters: number }[]>`
     select

@@ -20,12 +20,12 @@ const quick_questions = 50;
 const formats = ['ndjson', 'csv', 'json', 'parquet'] as const;
 type Format = (typeof formats)[number];
 
-/** Readers return to a few questions. The first read of each is part of the warm-up. */
+/** All readers read the same few questions. The first read of each is part of the warm-up. */
 const read_questions = 40;
 const rate = 400;
 const in_flight = 32;
 
-/** The consensus, and every fourth time a whole question. */
+/** Three of four reads get the consensus. The fourth gets the whole question. */
 const paths = Array.from({ length: read_questions * 4 }, (_, n) => {
   const path = `/api/questions/${questionId(n % read_questions)}`;
   return n % 4 === 0 ? path : `${path}/consensus`;
@@ -48,7 +48,7 @@ interface Manifest {
   readonly file: { readonly bytes: number };
 }
 
-/** Status and size of a complete answer. */
+/** Downloads the URL. Returns the status and size of the answer. */
 const curl = async (url: string, signal?: AbortSignal): Promise<readonly number[]> => {
   const args = ['-sS', '-o', '/dev/null', '-w', '%{http_code} %{size_download}', url];
   const { stdout } = await promisify(execFile)('curl', args, { signal });
@@ -74,7 +74,7 @@ export const bench: Bench = {
       questions,
       fill: (sql) => seedPredictions(sql, { agents, questions, from_ms }),
     });
-    // By then the process has finished its first garbage collection.
+    // By then the api process has finished its first garbage collection.
     await delay(3_000);
     const idle_mb = rssMb(target.watched());
     const urlOf = (rest: string) => `http://127.0.0.1:${target.port}/api/export/predictions${rest}`;
@@ -82,7 +82,7 @@ export const bench: Bench = {
     /** One complete export. The bench fails if a row or a byte is missing. */
     const makeExport = (format: Format): Subject => ({
       name: format,
-      // Also opens the connection for the first export.
+      // Also opens the database connection for the first export.
       warmUp: () => curl(urlOf(`?format=${format}&question_id=${questionId(0)}`)),
       async round() {
         const snapshot = new Date(Date.now() - 5_000).toISOString();

@@ -13,9 +13,9 @@ import { type Dialect, dialectOf, plain, startSubscribers } from './sockets.js';
  * flight, and a new one is sent whenever all subscribers have received one. `NAME_at_200`: events
  * are sent at a fixed rate.
  *
- * A latency runs from before the commit (or before the message to the peer) until the subscriber
- * has read the frame, for one in fifty subscribers. Every subscriber must get every event, and the
- * sampled ones must get them in order. Otherwise the bench fails.
+ * Latency is measured for one in fifty subscribers. It runs from before the commit (or before the
+ * message to the peer) until the subscriber has read the frame. The bench fails unless every
+ * subscriber gets every event, and these subscribers get them in order.
  */
 
 const subscribers = 2_000;
@@ -28,7 +28,7 @@ const drain_ms = 120_000;
 export interface FanoutTarget {
   readonly target: Target;
   readonly dialect: Dialect;
-  /** Sends events. Resolves when more can be sent. */
+  /** Sends events. The promise resolves when more can be sent. */
   publish(events: readonly Numbered[]): Promise<void> | void;
 }
 
@@ -98,7 +98,7 @@ const startPeerFanout = async (
   dialect: Dialect,
 ): Promise<FanoutTarget> => {
   const target = await startPeer<FanoutHandlers>(setup, { name, module: 'fanout' });
-  // Not awaited: a peer sends all these events in one turn, and the round continues meanwhile.
+  // Not awaited, because a peer sends all these events in one turn while the round continues.
   const publish = (events: readonly Numbered[]) => void target.call('publish', events);
   return { target, dialect, publish };
 };

@@ -3,9 +3,9 @@ import { startForum } from './env/setup.js';
 import { type Bench, ratioOf } from './frame/bench.js';
 
 /**
- * Durable predictions per second of 500 concurrent agents, each on its own connection, through the
- * tool `predict` of the Model Context Protocol (revision 2026-07-28), compared with REST. A refusal
- * is also a 200 answer, so the rows are counted.
+ * Durable predictions per second through the tool `predict` of the Model Context Protocol (revision
+ * 2026-07-28), compared with REST. There are 500 concurrent agents, each on its own connection.
+ * Over MCP, a refusal has the status 200 too, so the rows are counted.
  */
 
 const agents = 500;

@@ -7,8 +7,8 @@ import { makeRandom, type Random } from './load/predict-texts.js';
 
 /**
  * The cost of checking one prediction in an api process, with 100 and with 10,000 predictions on
- * the question: reading the text (gates 1 to 4 and 7), and comparing it with the others (gates 5
- * and 6). The peer reads the text in the same way and compares it with each other text.
+ * the question. A check reads the text and compares its sources and words with the other texts.
+ * The peer reads the text in the same way and compares it with every other text.
  */
 
 const sizes = [100, 10_000] as const;
@@ -30,9 +30,9 @@ const makeSketches = (): Comparer => {
 };
 
 /**
- * Gate 6 without sketches: compares the words with every other text's words, as fast as this can be
- * done. Words are small integers, sizes are compared first, and common words are counted in one
- * table.
+ * Without sketches: compares the words of a text with the words of every other text, as fast as
+ * possible. Words are small integers, sizes are compared first, and shared words are counted in
+ * one table.
  */
 const makeBruteForce = (): Comparer => {
   const ids = new Map<number, number>();
@@ -42,7 +42,7 @@ const makeBruteForce = (): Comparer => {
     return id;
   };
   const sets: Int32Array[] = [];
-  /** The last check in which a word occurred, indexed by word id. */
+  /** By word id: the number of the last check in which the word occurred. */
   const seen = new Int32Array(1 << 20);
   let check = 0;
   return {

@@ -39,7 +39,7 @@ const kinds = Object.keys(paths) as readonly Kind[];
 
 const admin_key = 'bench-admin-key-0123456789abcdefghij';
 
-/** API calls that must succeed. */
+/** Makes an API call. Throws if the call fails. */
 const post = async (
   { port }: Target,
   path: string,
@@ -171,7 +171,7 @@ export const bench: Bench = {
      */
     const whilePlacing = async <T>(seconds: number, work: () => Promise<T>): Promise<T> => {
       const placed = place({ seconds, rate: placed_per_second, subjects: open });
-      // Awaited below. Until then a failure must not end the process.
+      // Awaited below. Until then, a rejection must not end the process.
       placed.catch(() => undefined);
       const result = await work();
       await placed;
@@ -199,7 +199,7 @@ export const bench: Bench = {
       return { name, warmUp: () => run(context.quick ? 1 : 3), round: () => run(context.seconds) };
     };
 
-    /** The largest page of each kind, and everything that its visitor has to fetch. */
+    /** Measures the largest page, and all scripts and styles of the pages. */
     const measureSizes = async (): Promise<Sample> => {
       const [row] = await service.sql<{ agent: string; prediction: string }[]>`
         select agent_id as agent, id as prediction
@@ -217,7 +217,7 @@ export const bench: Bench = {
     };
 
     const browser = await openBrowser({ teardown: (close) => context.onClose(close) });
-    /** The worst figures of both pages on both screen sizes, each opened by a new visitor. */
+    /** The worst figures of both pages on both screen sizes. A new visitor opens each page. */
     const measureVitals = (): Promise<Sample> =>
       whilePlacing(context.seconds, async () => {
         const found: Vitals[] = [];

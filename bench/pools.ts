@@ -27,7 +27,7 @@ const owners = 9;
 
 type Forecasts = ResolvedQuestion['forecasts'];
 
-/** Each returns one probability of Yes, from 0 to 1. Only the first uses ρ. */
+/** Each pool computes one probability of Yes, from 0 to 1. Only the first pool uses ρ. */
 const pools = {
   pooled: (forecasts: Forecasts, rho: number) => poolOf(forecasts, rho),
   not_extremized: (forecasts: Forecasts) => poolOf(forecasts, 1),
@@ -99,14 +99,14 @@ export const readResolvedFile = async (file: string): Promise<readonly ResolvedQ
   }));
 };
 
-/** One subject per pool. The unit is a thousandth of a Brier score: figures have two decimals. */
+/** One subject per pool. The unit is 0.001, because figures are printed with two decimals. */
 const makeSubjects = (set: string, all: readonly ResolvedQuestion[]): readonly Subject[] =>
   pool_names.map((name) => ({
     name: `${name}_${set}`,
     round: async () => ({ brier_x1000: brierOf(name, all) * 1_000 }),
   }));
 
-/** The pool's score divided by a simpler pool's. A file has no bound, as it may be small. */
+/** The consensus pool's score divided by a simpler pool's. A given file has no bound. */
 const figuresOf = (set: string, bound: { readonly max?: number }) =>
   pool_names.slice(1).map((other) => {
     const of = ratioOf(`pooled_${set}`, `${other}_${set}`, 'brier_x1000');

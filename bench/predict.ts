@@ -17,17 +17,16 @@ import { makePgbench } from './peers/pgbench.js';
  * pair of agent and question, and its own text. After each round the rows are counted: a 201 answer
  * without a row, or a row without an answer, fails the bench.
  *
- * `NAME_at_half`, `NAME_at_20th`: both designs at half and at a twentieth of the rate that the
- * conventional one reaches. `service_keyed`: each request has an Idempotency-Key.
- * `service_overload`: at twice the rate that the service reaches. It refuses the excess and answers
- * the rest quickly. `service_two`, `service_three`: this many api processes. `wide`: on many
- * questions.
+ * `NAME_at_half`, `NAME_at_20th`: at half and at a twentieth of the rate that the conventional
+ * design reaches. `service_keyed`: each request has an Idempotency-Key. `service_overload`: at
+ * twice the rate that the service reaches. The service must refuse the excess and answer all other
+ * requests. `service_two`, `service_three`: this many api processes. `wide`: on many questions.
  */
 
 const agents = 10_000;
-/** The best of 192, 256 and 320 for the service on two cores. Its peers gain nothing from more. */
+/** On two cores, faster for the service than 192 or 320 connections. Peers need fewer. */
 const service_connections = 256;
-/** The best of 8, 12, 16 and 20 on two cores. */
+/** On two cores, faster than 8, 12 or 20 connections. */
 const peer_pool = 16;
 const overload_connections = 1_024;
 /** Number of questions in the wide load, the same ones in each round. */
@@ -55,7 +54,8 @@ export const bench: Bench = {
   async prepare(context) {
     const { seconds } = context;
     const has_pgbench = spawnSync('pgbench', ['--version']).status === 0;
-    // Questions for all rounds and warm-ups of the other loads. The wide load uses the next ones.
+    // Questions for all rounds and warm-ups of the other loads. The wide load uses the ones after
+    // them.
     const narrow = block * 14 * (context.rounds + 2);
     const subjects = Array.from({ length: wide_questions }, (_, n) => questionId(narrow + n));
     const { setup, keys_file, service } = await startForum(context, {
@@ -76,7 +76,7 @@ export const bench: Bench = {
       in_flight: service_connections,
       idempotent: true,
     });
-    /** Started in its first round, because before that it would disturb other subjects. */
+    /** Starts the service in its first round, because earlier it would disturb other subjects. */
     const runOnMore = (name: string, processes: number): RunRound => {
       let started: Promise<RunRound> | undefined;
       const start = async (): Promise<RunRound> => {

@@ -30,7 +30,7 @@ const kinds: Readonly<Record<string, (ids: readonly string[]) => readonly string
   embed: (ids) => ids.map((id) => `/embed/${id}`),
 };
 
-/** Headers that each peer writes itself, or that belong to one request. */
+/** Headers that are not recorded: each peer writes them itself, or they belong to one request. */
 const not_recorded =
   /^(?:date|content-length|connection|keep-alive|uwebsockets|transfer-encoding)$/;
 
@@ -84,7 +84,7 @@ export const bench: Bench = {
         placed_per_second: per_second!,
         placed_p99_ms: p99_ms!,
       }));
-      // Awaited at the end of the round. Until then a failure must not end the process.
+      // Awaited at the end of the round. Until then, a rejection must not end the process.
       done.catch(() => undefined);
       return { done, ids };
     };
@@ -121,8 +121,8 @@ export const bench: Bench = {
     const base = `http://127.0.0.1:${service.port}`;
     const next_probe = { question: block * (blocks - context.rounds), text: 50_000_000 };
     /**
-     * Measures how late a consensus is: from the 201 answer to a prediction until an answer that
-     * counts it. A prober has its own question, predicts, and then reads once per millisecond.
+     * Measures how late a consensus is: from the 201 answer to a prediction until a consensus
+     * counts it. Each prober predicts on its own question, and then reads once per millisecond.
      */
     const probe = async (): Promise<number[]> => {
       const question_id = questionId(next_probe.question++);

@@ -7,23 +7,23 @@ import { type Bench, figureOf, ratioOf, type Sample, type Subject } from './fram
 
 /**
  * Seconds from the decision about a question with 100,000 predictions, each revised twice, until
- * every agent is paid, and the effect on agents who predict on other questions. They predict at a
- * fixed rate, once alone and once while a question is being resolved. They are among the paid
- * agents, so both write to the same accounts. After each resolution the books are checked, or the
- * bench fails: each time-weighted net was paid once, all scores are stored, and balances equal the
- * sum of the ledger.
+ * every agent is paid. Also measures the effect on agents who predict on other questions. They
+ * predict at a fixed rate, once alone and once while a question is being resolved. They are among
+ * the paid agents, so predictions and payments write to the same accounts. After each resolution,
+ * each time-weighted net must be paid once, all scores must be stored, and balances must equal the
+ * sum of the ledger. Otherwise the bench fails.
  */
 
 const predictions = 100_000;
 const quick_predictions = 20_000;
 const revisions = 2;
-/** This many of all agents predict in the meantime. */
+/** Number of agents that predict while a question is being resolved. */
 const writers = 10_000;
 const rate = 300;
 const admin_key = 'bench-admin-key-0123456789abcdefghij';
 const longest_ms = 120_000;
 
-/** Wrong books end the bench: figures of a job that forgets an agent mean nothing. */
+/** Throws if the books are wrong, because figures of a job that forgets an agent mean nothing. */
 const checkBooks = async (sql: Sql, question_id: string, size: number): Promise<void> => {
   const [row] = await sql<{ scored: number; paid: number; off: number }[]>`
     select

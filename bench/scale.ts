@@ -30,7 +30,7 @@ const writes = (['predict', 'comment'] as const).flatMap((kind) =>
 const nameOf = ({ kind, spread, in_flight }: (typeof writes)[number]): string =>
   `${kind}_${spread}_${in_flight}`;
 
-/** For each load: the rate and the CPU with more processes, divided by those with one. */
+/** For each load: the rate and the CPU time with more processes, divided by those with one. */
 const figuresOf = (name: string, with_cpu: boolean): Record<string, Figure> =>
   Object.fromEntries(
     ([2, 3] as const).flatMap((count) => {

@@ -12,9 +12,9 @@ import { mcp_meta, mcp_revision, predictBody } from './load/requests.js';
 
 /**
  * How long one request blocks the event loop of an api process: the longest stretch of CPU time
- * while each answer is made from questions with 50,000 predictions each. One question is yes/no and
- * has a thread of 5,000 comments, one has ten options, two ask for a number and a date with 201
- * points per forecast, and one was revised twice and resolved. The first answer counts.
+ * while an answer is made. Each question has 50,000 predictions. One has a thread of 5,000
+ * comments, one has ten options, one asks for a number and one for a date, with 201 points per
+ * forecast. One is resolved, and its forecasts were revised twice. The first answer counts too.
  */
 
 const all_agents = 50_000;
@@ -49,7 +49,7 @@ const addComments = (sql: Sql, count: number) => sql`
 const options = 10;
 const points = 201;
 
-/** Numbers of the questions. Those from `others` on have no predictions. */
+/** Numbers of the questions. Questions from `others` on have no predictions. */
 const asked = { id: 0, multi: 1, number: 2, date: 3, done: 4 } as const;
 const others = 5;
 const batch = 100;
@@ -105,7 +105,7 @@ const makeMulti = async (sql: Sql, question: number): Promise<void> => {
 
 interface Call {
   readonly path: string;
-  /** JSON. A call with a body is a POST. */
+  /** The JSON body. A call with a body is a POST. */
   readonly body?: (round: number) => object;
   readonly headers?: Readonly<Record<string, string>>;
   readonly as?: 'agent' | 'admin';

@@ -8,8 +8,8 @@ import type { SubscribeJob, SubscriberHandlers } from './load/subscriber-process
 
 /**
  * Memory per idle socket: the resident memory of the api process with 10,000 sockets, each with one
- * subscription, minus the memory before. A process reuses memory from earlier sockets, so the
- * largest round counts. Kernel memory is not included.
+ * subscription, minus its memory before the sockets were opened. A process reuses memory from
+ * earlier sockets, so the largest round counts. Kernel memory is not included.
  */
 
 const sockets = 10_000;

@@ -27,9 +27,9 @@ import type { DeliveryJob } from './peers/bullmq-worker.js';
 
 /**
  * Signed HTTPS deliveries to receivers on this machine. Measures deliveries per second from a
- * backlog, compared with a BullMQ worker that does the same with `fetch`, and the delay after the
- * event at a steady 500 per second. A round counts only if everything arrived, signed, exactly
- * once.
+ * backlog, compared with a BullMQ worker that does the same with `fetch`. Also measures the delay
+ * after an event at a steady 500 events per second. A round counts only if everything arrived,
+ * signed, exactly once.
  */
 
 interface Endpoints {
@@ -208,7 +208,7 @@ export const bench: Bench = {
     const service = await startService(context, receivers);
     const bullmq = await startBullmq(service.setup, receivers);
 
-    /** Runs until everything has arrived. Returns the rate and the delays. */
+    /** Sends deliveries and waits until all have arrived. Returns the rate and the delays. */
     const measure = async (
       { target }: Pick<Sender, 'target'>,
       wanted: number,

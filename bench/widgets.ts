@@ -16,7 +16,7 @@ import { type Dialect, plain, startSubscribers } from './sockets.js';
 
 const widgets = 5_000;
 const changes_per_second = 2;
-/** A widget that sees constant changes reloads its page this often. */
+/** Seconds between two reloads of a widget's page while the consensus changes constantly. */
 const reload_s = 3;
 const agents = 2_000;
 const settle_ms = 1_500;

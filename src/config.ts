@@ -70,7 +70,7 @@ export const settings = {
         const message = publicUrlProblem(url);
         if (message !== null) addIssue({ code: 'custom', message });
       })
-      // Spelled as browsers spell an origin, because they compare it letter by letter.
+      // Spelled as browsers spell an origin, because browsers compare origins letter by letter.
       .transform((url) => new URL(url).origin)
       .optional(),
     undefined,
@@ -92,7 +92,7 @@ export const settings = {
   DATABASE_URL: secret(address, 'Postgres 14 or newer. If not set, an embedded one is started.'),
   DATABASE_REPLICA_URL: secret(
     address,
-    'Postgres replica for lists, leaderboards and exports. It is used only when it has all writes.',
+    'Postgres replica for lists, leaderboards and exports. It is used only while it is up to date.',
   ),
   DATABASE_POOL: count(2, 100, 8, 'Postgres connections per process.'),
   DATABASE_PREPARE: setting(
@@ -134,7 +134,7 @@ export const settings = {
     1,
     14_400,
     14_400,
-    'Seconds (± 20 %) until a websocket has to reconnect. A lower value fills new hosts sooner.',
+    'Seconds (± 20 %) until a websocket has to reconnect. If lower, new hosts get sockets sooner.',
   ),
   ADMIN_KEY: secret(key, 'Key for X-Admin-Key; the first start makes one in DATA_DIR/admin-key.'),
   ADMIN_EMAILS: setting(list, '', 'People with these verified addresses are admins.'),

@@ -20,7 +20,7 @@ const main = async (): Promise<number> => {
   return runRole({ config: readConfig(), args, start: startProcess });
 };
 
-// Log rotation may send this while the program is loading. It must not end the program.
+// Log rotation may send SIGUSR2 while the program is loading. It must not end the program.
 process.on('SIGUSR2', () => undefined);
 try {
   process.exit(await main());

@@ -13,11 +13,11 @@ import { project_root } from './help/own-stores.js';
  */
 
 interface Budget {
-  /** For each folder: number of lines in tracked files. */
+  /** Number of lines in tracked files, by folder. */
   readonly lines: Readonly<Record<string, number>>;
-  /** Number of files in `src` that a prediction enters, from socket to commit (`npm run walk`). */
+  /** Number of files in `src` whose code one prediction runs (`npm run walk`). */
   readonly files_of_a_prediction: number;
-  /** For each rules file: number of files in `src` that are loaded with it. */
+  /** Number of files in `src` that are loaded with a rules file, by rules file. */
   readonly files_loaded_by_rules: Readonly<Record<string, number>>;
   readonly readme_words: number;
 }
@@ -29,7 +29,7 @@ const read = (name: string): string => readFileSync(path.join(project_root, name
 
 const isText = (name: string): boolean => !/\.(?:png|svg|ico|gz|woff2?|parquet)$/.test(name);
 
-/** `src/features/webhooks` or `src/http`. Outside `src`: the first folder, or `.` for the root. */
+/** The folder in the budget: `src/features/webhooks`, `src/http`, `test`, or `.` for the root. */
 const folderOf = (name: string): string => {
   const [first = '', second = '', third = ''] = name.split('/');
   if (first !== 'src') return second === '' ? '.' : first;
@@ -68,7 +68,7 @@ const countEntered = async (): Promise<number> => {
   return Number(found[1]);
 };
 
-/** If a timer runs during the prediction, its files count too, so a larger count is rechecked. */
+/** A timer that runs during the prediction adds its files, so a larger count is measured again. */
 const countEnteredAtLeast = async (allowed: number): Promise<number> => {
   let least = await countEntered();
   for (let n = 0; n < 2 && least > allowed; n += 1) least = Math.min(least, await countEntered());
@@ -82,7 +82,6 @@ const measure = async (allowed: Budget): Promise<Budget> => ({
   readme_words: read('README.md').split(/\s+/).filter(Boolean).length,
 });
 
-/** Every figure by name. */
 const figuresOf = (budget: Budget): ReadonlyMap<string, number> =>
   new Map([
     ...Object.entries(budget.lines).map(([name, n]) => [`lines of ${name}`, n] as const),

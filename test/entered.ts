@@ -4,9 +4,9 @@ import { predict } from './features/predictions/own-predictions.js';
 import { startApp } from './help/app.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from './help/story.js';
 
-/** `npm run walk`: the files and functions that one prediction enters, from socket to commit. */
+/** `npm run walk`: the files and functions that run for one prediction, from socket to commit. */
 
-/** The functions in one file of `src` that a request entered. */
+/** The functions in one file of `src` that ran for a request. */
 interface EnteredFile {
   readonly file: string;
   readonly functions: readonly string[];
@@ -18,7 +18,7 @@ const idle_ms = 2_500;
 
 type Coverage = Awaited<ReturnType<typeof take>>;
 
-/** The functions entered since the last call, by file. */
+/** The functions that ran since the last call, by file. */
 const take = async (session: Session) => {
   const { result } = await session.post('Profiler.takePreciseCoverage');
   const found = new Map<string, Set<string>>();
@@ -43,9 +43,9 @@ const without = (all: Coverage, other: Coverage): EnteredFile[] =>
   });
 
 /**
- * Places one prediction and returns the files and functions of `src` that it entered between socket
- * and commit, from the coverage of that one request. The api process does nothing else in the
- * meantime. Functions that timers enter without a request are left out.
+ * Places one prediction and returns the functions of `src` that ran for it, by file. They come from
+ * the coverage of that one request, during which the api process does nothing else. Functions that
+ * timers run without a request are left out.
  */
 const enteredByPrediction = async (t: Test): Promise<readonly EnteredFile[]> => {
   const app = await startApp(t, { roles: ['api'], check_answers: false });

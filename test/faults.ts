@@ -4,8 +4,8 @@
  * are killed and paused repeatedly. Full disks, a read-only Postgres and lost connections last for
  * 30 s. Everything is killed twice with 200 followers and three api processes. With `hosts`, each
  * service is two hosts behind HAProxy. With `cluster`, Redis is a cluster. With `pgbouncer`,
- * PgBouncer in transaction mode is in front of Postgres. It also builds the wheel of the Python
- * client on Debian 13.
+ * PgBouncer in transaction mode is in front of Postgres. The command also builds the wheel of the
+ * Python client on Debian 13.
  */
 process.env['LONG_FAULTS'] = 'true';
 const variants: Record<string, [name: string, value: string]> = {

@@ -17,16 +17,16 @@ import { startFiles } from './help/run-files.js';
  * `npm run mutants [-- --seed N] [--count N] [--only TEXT] [--list]`: does the suite notice bugs?
  *
  * Draws single-edit bugs (a changed comparison, a dropped clause, a swapped argument, a removed
- * await, an off-by-one) in the compiled code of the areas below, puts each alone into a copy of the
- * checkout, and runs the tests of its area until one fails. Prints what noticed each, and exits 1
- * when a bug survives. Not every survivor is a gap: some edits change nothing that can be observed.
+ * await, an off-by-one) in the compiled code of the areas below. Puts each bug alone into a copy of
+ * the checkout, and runs the tests of its area until one fails. Prints the test that noticed each
+ * bug, and exits 1 if a bug survives. Not every survivor is a gap: some edits have no effect.
  */
 
 interface Area {
   readonly name: string;
-  /** Its source files, as `src/…`. */
+  /** The area's source files, as `src/…`. */
   readonly holds: RegExp;
-  /** Path prefixes of its tests. */
+  /** Path prefixes of the area's tests. */
   readonly tests: readonly string[];
 }
 
@@ -126,7 +126,7 @@ const mutantsOf = (area: Area, file: string): Mutant[] =>
           ),
     );
 
-/** Takes the areas in turn, and a random kind of edit if the area has it. */
+/** Draws from the areas in turn, with a random kind of edit if the area has one. */
 const draw = (seed: number, count: number, only: string): readonly Mutant[] => {
   const random = makeRandom(seed);
   const sources = readdirSync(path.join(project_root, 'src'), {
@@ -180,7 +180,7 @@ const testsOf = ({ area, file }: Mutant): readonly string[] => {
   );
 };
 
-/** The first test that fails, which means that it noticed the bug. Null if all pass. */
+/** The first test that fails, and so notices the bug. Null if all pass. */
 const runTests = async (mutant: Mutant, root: string, env: NodeJS.ProcessEnv) => {
   const lines: string[] = [];
   const running = startFiles(testsOf(mutant), {

@@ -6,10 +6,10 @@ import { project_root } from './help/own-stores.js';
 import { trixie, withoutTrixie } from './help/trixie.js';
 
 /**
- * `npm run test:platforms [-- PATH…]`: runs the suites that depend on Node and on the engine, on
- * this machine's Node, and on Node 22 and 24, which need the glibc of Debian 13 and so run in a
- * tree of it. On each, a million random texts pass through every interface of the engine. Prints
- * one line per Node at the end.
+ * `npm run test:platforms [-- PATH…]`: runs the suites that depend on Node and on the engine. It
+ * uses this machine's Node, and Node 22 and 24 in a tree of Debian 13, because these need its
+ * glibc. On each, a million random texts pass through every interface of the engine. Prints one
+ * line per Node at the end.
  */
 
 const suites = ['test/http', 'test/socket', 'test/contract', 'test/client', 'test/clients'];
@@ -52,7 +52,7 @@ const fetchNode = (major: string): string | null => {
   return status === 0 ? bin : null;
 };
 
-/** Mounts the checkout into the tree under its own path while the command runs. */
+/** Mounts the checkout in the tree, under the same path, while the command runs. */
 const enter_tree = `
   mkdir -p "$TREE$ROOT"
   mount --bind "$ROOT" "$TREE$ROOT"

@@ -20,7 +20,7 @@ import { nameOf, type Result, startFiles } from './help/run-files.js';
  */
 const own_folder = path.dirname(fileURLToPath(import.meta.url));
 
-/** Faults, backups, long logs, grown tables, pictures of every page, and the Python client. */
+/** Faults, backups, long logs, grown tables, pictures of every page, and the Python wheel. */
 const slow = [
   'fault/',
   'features/webhooks/signer-kill',
@@ -29,7 +29,7 @@ const slow = [
   'walk/mixed',
   'web/every-page',
   'features/log/conformance',
-  'clients/python',
+  'clients/python-wheel',
   'kinds/event-loop',
   'contract/plans',
   'features/consensus/large',

@@ -15,11 +15,10 @@ import { watchMemory } from './soak/memory.js';
 
 /**
  * `npm run soak -- [--minutes N] [--seed N]`: two hosts on the stores of the first one, under
- * predictions, comments, votes, reads, sockets and webhooks, while random faults strike one after
- * another. Each kind strikes once. After that, only kinds that end no process of the service are
- * repeated. It lasts until the time is up and every kind has struck. In the end everything
- * acknowledged exists once, everything agrees with Postgres, and the memory of surviving processes
- * has not grown.
+ * predictions, comments, votes, reads, sockets and webhooks. Random faults strike one after
+ * another. Kinds that end a process of the service strike only once. The run lasts until the time
+ * is up and every kind has struck. At the end, everything acknowledged exists exactly once,
+ * everything agrees with Postgres, and the memory of surviving processes has not grown.
  */
 
 const { minutes, seed } = readNumbers('soak', { minutes: 30, seed: 1 + (Date.now() % 1_000_000) });
@@ -53,7 +52,7 @@ const table = (t: Test, rows: readonly (readonly string[])[]): void => {
   }
 };
 
-/** These strike only once. After that, processes live on, so that their memory can be judged. */
+/** These strike only once. Processes then live on, so that their memory can be judged. */
 const ends_processes = /^(api|relay|signer|timer) killed|a role stands|host (killed|sleeps)/;
 
 /** Strikes random faults until the time is up and each kind has struck. Returns the counts. */

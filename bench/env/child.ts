@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import type { BenchContext } from '../frame/bench.js';
 
-/** Starts child processes for a bench and calls them: a request and its response over IPC. */
+/** Starts child processes for a bench and calls them: one request and one response over IPC. */
 
 type Call = Readonly<{ id: number; name: string; argument: unknown }>;
 type Response = Readonly<{ id: number; result?: unknown; error?: string }>;

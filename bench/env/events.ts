@@ -6,7 +6,7 @@ import { closeRedis, connectRedis, openRedis } from '../../src/redis/client.js';
 import { agentId, questionId } from './seed.js';
 import type { Setup } from './setup.js';
 
-/** Events of the same size as real predictions, numbered and with a timestamp. */
+/** Numbered events with a timestamp, each as large as the event of a real prediction. */
 
 export interface Numbered {
   readonly n: number;
@@ -39,7 +39,7 @@ export const makeBody = ({ n, at }: Numbered, event = 'prediction.placed'): stri
     timestamp: new Date(at).toISOString(),
   });
 
-/** The frame that a subscriber of the service gets for the event. Peers send the same. */
+/** The frame that a subscriber of the service gets for the event. Peers send the same frame. */
 export const makeEventFrame = (event: Numbered): string =>
   `{"op":"event","topic":"all","offset":${event.n},"prev":${event.n - 1},"id":"${makeId()}",` +
   makeBody(event).slice(1);

@@ -9,25 +9,25 @@ import type { Setup, Target } from './setup.js';
 
 /** Number of questions (or other subjects) that one round uses. Each round uses different ones. */
 export const block = 64;
-/** Enough for batches to fill. Peers gain nothing from more than 64. */
+/** Enough to fill the batches of the service. Peers are no faster with more than 64. */
 export const best_connections = 128;
 const max_per_second = 30_000;
 
 export interface Round {
   readonly target: Target;
   readonly job: Omit<LoadJob, 'port'>;
-  /** Called when all requests are prepared and only have to be sent. */
+  /** Called when all requests are prepared, just before they are sent. */
   beforeGo?(): Promise<void>;
   /** Runs during the load, from its start. Its figures are added to the round's figures. */
   during?(): Promise<Sample>;
-  /** Waits for the work that the target does after its answers. Its CPU time counts too. */
+  /** Waits for the work that the target does after its answers, so that its CPU time counts too. */
   settle?(): Promise<void>;
 }
 
 /**
- * Runs one round of load on one target. Each round starts right after a checkpoint, so that all
- * rounds write equally many full pages. Throws if any answer was unexpected, because figures of a
- * failing service mean nothing.
+ * Runs one round of load on one target. Each round starts right after a checkpoint, so that
+ * Postgres writes the same number of full pages in all rounds. Throws if any answer was unexpected,
+ * because figures of a failing service mean nothing.
  */
 export const runRound = async (
   { admin, loader, partsOf }: Setup,
@@ -38,7 +38,7 @@ export const runRound = async (
   await admin`checkpoint`;
   const meter = startMeter(target.watched, () => partsOf(target));
   const other = during?.();
-  // Awaited below. Until then a failure must not end the process.
+  // Awaited below. Until then, a rejection must not end the process.
   other?.catch(() => undefined);
   const { problems, sent, done, ...figures } = await loader.call('go');
   await settle?.();
@@ -56,9 +56,9 @@ export interface LoadOptions
     Pick<LoadJob, 'own_connections' | 'in_flight'> {
   /** If set, each agent sends this many requests at once. */
   readonly burst?: number;
-  /** Returns the id of subject `n`. Default: a question. */
+  /** Returns the id of subject `n`. Default: the id of question `n`. */
   idOf?(n: number): string;
-  /** Counts the subjects' rows. The count must grow by the number of wanted answers. */
+  /** Counts the rows of the subjects. Each wanted answer must add one row. */
   countRows?(sql: Sql, subjects: readonly string[]): Promise<number>;
 }
 
@@ -72,13 +72,13 @@ export interface RoundPlan
   readonly at_most?: number;
   /** Overrides the usual number of requests in flight. */
   readonly in_flight?: number;
-  /** Default: the next block, which no other round uses. */
+  /** Default: the next block of subjects, which no other round uses. */
   readonly subjects?: readonly string[];
 }
 
 export type RunRound = (plan: RoundPlan) => Promise<Sample>;
 
-/** Shared by all loads of a bench. */
+/** All loads of a bench share these counters, so no subject or text is used twice. */
 let next_subject = 0;
 let next_text = 0;
 
@@ -139,7 +139,7 @@ export const waitUntilEmpty = async (sql: Sql, tables: readonly string[]): Promi
   }
 };
 
-/** Sends as many requests as the target answers. */
+/** Makes a subject that sends the next request as soon as an earlier one is answered. */
 export const makeClosedLoop = (
   name: string,
   { seconds, quick }: BenchContext,

@@ -13,7 +13,7 @@ const read = (file: string): string => {
   }
 };
 
-/** The fields after the process name, which is in parentheses and may contain any character. */
+/** Reads the numbers after the process name, which is in parentheses and may be any text. */
 const readStat = (pid: number): readonly number[] => {
   const text = read(`${pid}/stat`);
   return text
@@ -22,7 +22,7 @@ const readStat = (pid: number): readonly number[] => {
     .map(Number);
 };
 
-/** The process and all its descendants. */
+/** The ids of the process and of all its descendants. */
 export const treeOf = (root: number): readonly number[] => {
   const all = readdirSync('/proc').filter((name) => /^\d+$/.test(name));
   const parents = new Map(all.map((pid) => [Number(pid), readStat(Number(pid))[1]]));
@@ -53,13 +53,13 @@ const busySeconds = (): number => {
   return (user! + nice! + system! + irq! + softirq!) / ticks_per_second;
 };
 
-/** The processes of each part, by part name. */
+/** The process ids of each part of a target: `api`, `background`, `postgres` and `redis`. */
 export type PartPids = Readonly<Record<string, readonly number[]>>;
 
 /**
- * Starts measuring. The returned function gives the CPU use of the watched processes (`cores`),
- * their peak memory, and the CPU use of everything unrelated to the bench (`others_cores`), which
- * reveals a disturbed round. `cpu` is the CPU time of each part, and of all parts, in microseconds.
+ * Starts measuring. `stop` returns the CPU use (`cores`) and peak memory of the watched processes.
+ * Its `others_cores`, the CPU use of everything unrelated to the bench, reveals a disturbed round.
+ * `cpu` returns microseconds of CPU time per operation, by part and in total.
  */
 export const startMeter = (
   watched: () => readonly number[] = () => [],

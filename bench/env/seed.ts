@@ -107,7 +107,7 @@ interface Rows {
   readonly questions: number;
   readonly first_agent: number;
   readonly agents: number;
-  /** Time of the first prediction. Each further one is a millisecond later. */
+  /** Time of the first prediction. Each further prediction is a millisecond later. */
   readonly from_ms: number;
 }
 
@@ -168,7 +168,7 @@ const insertPredictions = async (sql: Sql, rows: Rows): Promise<void> => {
 
 export interface SeedPredictions extends Pick<Rows, 'questions' | 'agents' | 'from_ms'> {}
 
-/** Predictions on all questions, a third of which are resolved. */
+/** Adds predictions on all questions, and resolves about a third of the questions. */
 export const seedPredictions = async (sql: Sql, size: SeedPredictions): Promise<void> => {
   await insertPredictions(sql, { ...size, first_question: 0, first_agent: 0 });
   const at = new Date(size.from_ms + size.agents * size.questions);
@@ -184,7 +184,7 @@ export const seedPredictions = async (sql: Sql, size: SeedPredictions): Promise<
 
 export interface SeedForecasts {
   readonly question: number;
-  /** Consecutive agents, each with one prediction. */
+  /** The first of `count` consecutive agents. Each makes one prediction. */
   readonly first_agent: number;
   readonly count: number;
   /** Adds the events that placed predictions emit, which the relay then has to carry. */
@@ -218,7 +218,7 @@ const revise = async (sql: Sql, question: number, revision: number): Promise<voi
     where p.question_id = ${question_id} and p.agent_id = c.agent_id`;
 };
 
-/** Predictions on one yes/no question, as if they had been placed in the last hour. */
+/** Adds predictions on one yes/no question, as if they had been placed in the last hour. */
 export const seedForecasts = async (sql: Sql, forecasts: SeedForecasts): Promise<void> => {
   const { question, first_agent, count, events } = forecasts;
   const from_ms = Date.now() - 3_600_000;

@@ -93,13 +93,13 @@ export interface ForumOptions {
   readonly questions: number;
   /** Adds rows to the seeded database. */
   readonly fill?: (sql: Sql) => Promise<unknown>;
-  /** Names of further databases that are exact copies of it. */
+  /** Names of further databases, which are exact copies of the seeded one. */
   readonly copies?: readonly string[];
   /** Settings of the service. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** The service on a seeded database, and the keys of its agents. */
+/** Starts the service on a seeded database. Returns the keys of its agents too. */
 export const startForum = async (context: BenchContext, options: ForumOptions) => {
   const { agents, questions, fill, copies = [], env } = options;
   const setup = await startSetup(context);
@@ -143,7 +143,7 @@ const no_limits = Object.fromEntries(
   ]),
 );
 
-/** The service as a user runs it: the supervisor with all roles, in production mode. */
+/** Starts the service as a user runs it: the supervisor with all roles, in production mode. */
 export const startService = async (
   setup: Setup,
   env: Readonly<Record<string, string>> = {},

@@ -5,11 +5,11 @@
 export interface Bench {
   readonly question: string;
   readonly figures: Readonly<Record<string, Figure>>;
-  /** A later stage may depend on the medians of earlier ones. */
+  /** A later stage may depend on the medians of earlier stages. */
   prepare(context: BenchContext): Promise<readonly ((so_far: Summaries) => Stage)[]>;
 }
 
-/** Subjects that are measured in alternating order. */
+/** Subjects that are measured in turn, in alternating order. */
 export type Stage = readonly Subject[];
 
 export interface Subject {
@@ -27,7 +27,7 @@ export type Sample = Readonly<Record<string, number>>;
 export type Summaries = Readonly<Record<string, Sample | undefined>>;
 
 export interface Figure {
-  /** Returns its value in one round. Undefined if a subject is missing. */
+  /** Returns the figure's value in one round. Undefined if a subject is missing. */
   readonly of: (round: Summaries) => number | undefined;
   /** Lower and upper bound. */
   readonly min?: number;
@@ -40,12 +40,12 @@ export interface BenchContext {
   readonly seconds: number;
   /** Smaller databases and shorter warm-ups. */
   readonly quick: boolean;
-  /** Name prefixes of the subjects to measure. Default: all. */
+  /** Prefixes of the names of the subjects to measure. Default: all subjects. */
   readonly only?: readonly string[];
   /** A scratch folder for this run, removed at its end. */
   readonly folder: string;
   log(line: string): void;
-  /** Called at the end of the bench, in reverse order. */
+  /** Registers a function for the end of the bench. The functions run in reverse order. */
   onClose(close: () => unknown): void;
   /** Aborted by Ctrl-C. The bench then ends before its next round. */
   readonly stop: AbortSignal;
@@ -71,7 +71,7 @@ export const median = (values: readonly number[]): number => {
   return (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle)]!) / 2;
 };
 
-/** The medians of the figures that occur in every round of a subject. */
+/** Takes the median of each figure that occurs in every round of a subject. */
 const summarise = (rounds: readonly Summaries[]): Summaries =>
   Object.fromEntries(
     Object.entries(rounds[0]!).map(([subject, sample = {}]) => {
@@ -84,9 +84,9 @@ const summarise = (rounds: readonly Summaries[]): Summaries =>
   );
 
 /**
- * A figure is computed within each round, and its median counts, because the subjects of one round
- * run close together, while a shared machine changes from round to round. A figure that could not
- * be measured is null, and fails its bound.
+ * Computes a figure in each round, and takes the median. The subjects of one round run close
+ * together, while a shared machine changes from round to round. A figure that could not be measured
+ * is null, and fails its bound.
  */
 const judge = ({ of, min = -Infinity, max = Infinity }: Figure, rounds: readonly Summaries[]) => {
   const values = rounds.flatMap((round) => of(round) ?? []);
@@ -136,8 +136,7 @@ export const runBench = async (bench: Bench, context: BenchContext) => {
   if (Object.keys(subjects).length === 0) throw new Error(`No subject begins with ${only}.`);
   const judged = Object.entries(bench.figures)
     .map(([name, figure]) => ({ name, ...judge(figure, rounds) }))
-    // If only some subjects are measured, missing figures of the others are not failures.
+    // If only some subjects are measured, figures that need other subjects are left out.
     .filter(({ value }) => only === undefined || value !== null);
-  /** True if every figure is within its bounds. */
   return { subjects, figures: judged, met: judged.every(({ met }) => met) };
 };

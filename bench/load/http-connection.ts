@@ -21,7 +21,7 @@ const findLength = (bytes: Buffer, end: number): number => {
 };
 
 /**
- * Reads one answer at a time, which must have a content-length. A more complete parser would
+ * Reads one answer at a time. Each answer must have a content-length. A more complete parser would
  * distort the measurement, because it runs on the same cores as the server.
  */
 export const makeAnswerReader = () => {
@@ -35,7 +35,7 @@ export const makeAnswerReader = () => {
       const end = bytes.indexOf(head_end);
       const total = end === -1 ? Number.POSITIVE_INFINITY : end + 4 + findLength(bytes, end);
       if (bytes.length < total) {
-        // Copied, because the sockets reuse their buffer.
+        // Copied, because all sockets share one buffer.
         pending = Buffer.from(bytes);
         return 0;
       }
@@ -45,15 +45,15 @@ export const makeAnswerReader = () => {
       body_at = end + 4;
       return (bytes[9]! - 48) * 100 + (bytes[10]! - 48) * 10 + bytes[11]! - 48;
     },
-    /** The body of the last answer, until the next one arrives. */
+    /** The body of the last answer. Valid until the next answer arrives. */
     body: () => last.toString('utf8', body_at),
   };
 };
 
-/** All sockets can share it, because each read is processed before the next one. */
+/** All sockets share this buffer, because each read is processed before the next one. */
 const buffer = Buffer.allocUnsafe(65_536);
 
-/** One request is in flight at a time. The others wait. */
+/** Sends one request at a time. Further requests wait. */
 export const connectHttp = (port: number, events: Events): Promise<Connection> =>
   new Promise((resolve, reject) => {
     const reader = makeAnswerReader();

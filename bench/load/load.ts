@@ -9,14 +9,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 export interface LoadOptions {
   /** Loopback only. */
   readonly port: number;
-  /** Requests in flight. One per connection, unless agents have their own connections. */
+  /** Number of requests in flight. Also the number of connections, unless agents have their own. */
   readonly in_flight: number;
-  /** Connections, one per agent. Request k uses number k modulo this value. Closed loop only. */
+  /** Number of connections, one per agent. Agents take turns. Closed loop only. */
   readonly own_connections?: number;
   readonly seconds: number;
   /** Requests per second. Absent for a closed loop. */
   readonly rate?: number;
-  /** Ends with the last answer, and the rate covers all requests. Closed loop only. */
+  /** True: the round ends with the last answer, and the rate covers all requests. */
   readonly whole?: boolean;
   /** The status that counts as success. */
   readonly wanted_status: number;
@@ -82,7 +82,7 @@ export const runLoad = async (
     connections[n]!.send(next++, request);
   };
 
-  /** Connection `n` may send the next request. */
+  /** Called when connection `n` may send its next request. */
   const free = (n: number, now_ms: number): void => {
     if (now_ms >= end_ms) return;
     if (rate === undefined) {
@@ -152,7 +152,7 @@ export const runLoad = async (
   }
   return {
     sent: next,
-    /** Answers with the wanted status, including late ones after the end of the round. */
+    /** Number of answers with the wanted status, including answers after the end of the round. */
     done,
     per_second: whole ? done / ((last_ms - start_ms) / 1_000) : in_time / seconds,
     ...latenciesOf(latencies_ms),

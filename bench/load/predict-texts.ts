@@ -76,14 +76,14 @@ const sentences = {
 const fill = (random: Random, template: string): string =>
   template.replace(/\{(.)\}/g, (_, slot: string) => slots[slot]!(random));
 
-/** Lists of details. Nearly all their words are random, so two texts share little. */
+/** Lists of details. Nearly all their words are random, so two texts have few words in common. */
 const particulars = [
   'Watched so far: {a} {n}, {a} {n}, {n} and {n} near {p}, {n} from {p}.',
   '{p}: {n} {v}, {n} {v}, {n} {v}; {p}: {n} {v}, {a} {n} {v}.',
   'Signals by weight: {n} {d}, {n} {d}, {a} {n} {d}, {a} {n} {d}, {n} {d}.',
 ] as const;
 
-/** `count` different sentences of a list. */
+/** Picks `count` different templates of a list and fills them. */
 const several = (random: Random, templates: readonly string[], count = 1): string => {
   const rest = [...templates];
   const chosen = Array.from({ length: count }, () => {
@@ -110,7 +110,7 @@ export const makeReasoning = (n: number): string => {
   );
 };
 
-/** A confidence that varies with `n`. */
+/** A confidence from 51 to 95, which depends on `n`. */
 export const makeConfidence = (n: number): number =>
   51 + ((Math.imul(n, 2_654_435_761) >>> 8) % 45);
 

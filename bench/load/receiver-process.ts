@@ -57,11 +57,11 @@ const handlers = {
       .post('/*', handle);
     return listenOn(app);
   },
-  /** Expects this many deliveries, each counted once. Forgets earlier ones. */
+  /** Forgets earlier deliveries and expects this many. Repeats do not count. */
   expect: (wanted: number): void => {
     count = startCount(wanted);
   },
-  /** Waits for all expected deliveries, or reports the ones that arrived before the deadline. */
+  /** Waits for all expected deliveries until the deadline. Reports the ones that arrived. */
   arrived: async () => {
     const give_up_ms = performance.now() + longest_ms;
     while (count.seen.size < count.wanted && performance.now() < give_up_ms) await delay(5);

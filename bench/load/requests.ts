@@ -4,11 +4,11 @@ import { makeFrame } from './socket-connection.js';
 
 /** The bytes of the requests of one round, prepared before its clock starts. */
 
-/** Each request has one agent and one subject. No pair occurs twice. */
+/** Each request has an agent and a subject. No pair of them occurs twice. */
 export interface PairOptions {
   /** A prediction over HTTP, websocket or MCP, its revision, a comment, or an upvote. */
   readonly kind: 'predict' | 'call' | 'mcp' | 'revise' | 'comment' | 'vote';
-  /** JSON file with the agents' keys. The first `agents` of them are used. */
+  /** JSON file with the agents' keys. Only the first `agents` keys are used. */
   readonly keys_file: string;
   readonly agents: number;
   /** Questions to predict or comment on, seeded predictions to revise, or comments to vote on. */
@@ -22,7 +22,7 @@ export interface PairOptions {
 
 export interface ReadOptions {
   readonly kind: 'read';
-  /** The same few URLs repeatedly, like hot reads. */
+  /** A few URLs that are read repeatedly, like hot reads. */
   readonly paths: readonly string[];
   readonly count: number;
 }

@@ -9,7 +9,7 @@ import type { Connection, Events } from './load.js';
 export interface SocketOptions {
   readonly port: number;
   readonly path: string;
-  /** Number of the socket. A service that counts sockets by address sees a different one each. */
+  /** Number of the socket. The client address that a service sees depends on it. */
   readonly n: number;
   readonly api_key?: string;
   /** True if the payload of a frame of this length is needed. Otherwise only its length is read. */
@@ -20,7 +20,7 @@ export interface SocketOptions {
 }
 
 const sockets_of_an_address = 150;
-/** All sockets can share it, because each read is processed before the next one. */
+/** All sockets share this buffer, because each read is processed before the next one. */
 const buffer = Buffer.allocUnsafe(262_144);
 
 export const openSocket = (options: SocketOptions): net.Socket => {
@@ -77,7 +77,7 @@ export const makeFrame = (text: string): Buffer => {
   return Buffer.concat([Buffer.from([...head, 0, 0, 0, 0]), payload]);
 };
 
-/** Reads a server's frames. */
+/** Reads the frames that a server sends. */
 export const makeFrameReader = (
   wants: SocketOptions['wants'],
   onFrame: (length: number, payload: Buffer | undefined, opcode: number) => void,
@@ -102,12 +102,12 @@ export const makeFrameReader = (
       skip = Math.max(0, end - bytes.length);
       at = Math.min(end, bytes.length);
     }
-    // The rest is copied, because the sockets reuse their buffer.
+    // The incomplete frame is copied, because all sockets share one buffer.
     pending = at === bytes.length ? undefined : Buffer.from(bytes.subarray(at));
   };
 };
 
-/** The socket of an agent that makes calls. The id of a call is its number. */
+/** Opens the socket of an agent that makes calls. The id of a call is its number. */
 export const connectSocket = (
   port: number,
   events: Events,
@@ -118,7 +118,7 @@ export const connectSocket = (
     const onText = (text: string): void => {
       const reply = /^\{"op":"reply","id":(\d+),.*?"status":(\d+)/s.exec(text);
       if (reply === null) {
-        // The first frame is the welcome.
+        // The first frame is the welcome, or an error.
         if (text.startsWith('{"op":"error"')) events.onClose(0, text);
         resolve(connection);
         return;

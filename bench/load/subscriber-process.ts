@@ -15,7 +15,7 @@ export interface SubscribeJob {
   readonly hello: readonly string[];
   /** A frame that starts with this text means that the socket is ready. */
   readonly ready: string;
-  /** Answered with `pong`. Some protocols on top of websockets have such a heartbeat. */
+  /** A heartbeat of some protocols on top of websockets: `pong` answers `text`. */
   readonly ping?: { readonly text: string; readonly pong: string };
   readonly sample_every: number;
 }

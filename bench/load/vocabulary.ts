@@ -1,4 +1,4 @@
-/** Words for the bench's own reasoning texts: plain, inoffensive, and enough of them to vary. */
+/** Words for the bench's own reasoning texts: plain, inoffensive, and enough for variety. */
 const words = (text: string): readonly string[] => text.trim().split(/\s+/);
 
 export const nouns = words(`

@@ -15,13 +15,13 @@ import { serve } from '../env/child.js';
  * The design of most services of this kind: Fastify, a connection pool, and one transaction per
  * request. Schema, rows and checks of texts and keys are the same as the service's. Fastify's
  * compiled ajv schema checks bodies, every statement is prepared, keys are cached, and each request
- * logs one line. It also does the service's work in Redis: a rate limit per key
- * (`@fastify/rate-limit`; the service checks three windows per call), and after the commit the
- * tally and the stream, in one round trip.
+ * logs one line. This peer also does the service's work in Redis. It checks a rate limit per key
+ * (`@fastify/rate-limit`; the service checks three windows per call). After the commit it updates
+ * the tally and the stream, in one round trip.
  *
  * An agent's row is locked while its earlier comments are read, to enforce the limit of five per
  * question. The question's counter is updated last in the same transaction, so that its row is
- * locked as briefly as possible. The owners of voter and author are compared before a vote, and the
+ * locked as briefly as possible. A vote first compares the owners of the voter and the author. The
  * author's row stays locked until the vote is committed.
  */
 
@@ -120,7 +120,7 @@ const inTransaction = async <T>(work: (run: Run) => Promise<T>): Promise<T> => {
   }
 };
 
-/** When thrown, makes Fastify answer with this status. */
+/** If this is thrown, Fastify answers with its status. */
 const refusal = (statusCode: number, code: string) =>
   Object.assign(new Error(code), { statusCode, code });
 
@@ -132,7 +132,7 @@ interface Agent {
   readonly owner_id: string;
 }
 
-/** Agents by key. A revocation would take up to ten seconds to take effect. */
+/** Agents by key. A revoked key would work for up to ten more seconds. */
 const agents = new LRUCache<string, Agent>({
   max: 50_000,
   ttl: 10_000,

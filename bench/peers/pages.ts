@@ -28,7 +28,7 @@ interface Point {
   readonly forecast: number;
 }
 
-/** A step line through the points, in a box of this size. */
+/** The SVG path of a step line through the points, in a box of this size. */
 const pathOf = (points: readonly Point[], width: number, height: number): string => {
   const times = points.map(({ at }) => at.getTime());
   const [from = 0, to = 0] = [times[0], times.at(-1)];
@@ -42,7 +42,7 @@ const pathOf = (points: readonly Point[], width: number, height: number): string
   );
 };
 
-/** Adds the seven-day lines to the questions of the lists. */
+/** Adds the line of the last seven days to each question of the lists. */
 const withTrends = async (...lists: Row[][]): Promise<void> => {
   const all = lists.flat();
   const trends = await rowsOf('trends', [...new Set(all.map(({ id }) => id))]);

@@ -9,7 +9,7 @@ import type { Setup } from '../env/setup.js';
 import type { Subject } from '../frame/bench.js';
 import { makeReasoning } from '../load/predict-texts.js';
 
-/** The best of 4, 8, 16, 32 and 64 on two cores. */
+/** On two cores, faster than 4, 8, 32 or 64 clients. */
 const clients = 16;
 const agents = 10_000;
 
@@ -28,7 +28,7 @@ const question = idOf('8003', ':question');
 /**
  * The statements of one prediction in the conventional design, as one transaction: no HTTP, no
  * parsing, no text checks. The command line sets n, which counts up per client, and the first
- * question of the block. Request k: agent k predicts on one of its questions. No pair occurs twice.
+ * question of the block. Agent k predicts in request k. No agent predicts on a question twice.
  */
 const script = (): string => `
 \\set k :n * ${clients} + :client_id

@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { serve } from '../env/child.js';
 import { listenOn } from './uws.js';
 
-/** An answer of the service that a peer repeats. */
+/** An answer of the service. A peer repeats it. */
 export interface Recorded {
   readonly path: string;
   readonly headers: readonly (readonly [name: string, value: string])[];
@@ -15,7 +15,7 @@ export interface Recorded {
 
 interface ReadPeer {
   readonly listen: () => Promise<number>;
-  /** Sets the answers that it gives from now on. */
+  /** Sets the answers that the peer gives from now on. */
   readonly learn: (recorded: readonly Recorded[]) => void | Promise<void>;
 }
 
@@ -47,9 +47,9 @@ const makeUws = (): ReadPeer => {
 
 /**
  * The design of most services of this kind for hot reads: Fastify in front of a cache in Redis. The
- * whole answer is ready. A read consists of a rate limit per address (`@fastify/rate-limit`, which
- * counts fixed windows in Redis, while the service's windows slide), one HGETALL, an ETag, and one
- * log line. Commands from one turn of the event loop share a round trip.
+ * cache contains the whole answer. A read consists of a rate limit per address
+ * (`@fastify/rate-limit`: fixed windows in Redis, unlike the service's sliding ones), one HGETALL,
+ * an ETag and one log line. Commands from one turn of the event loop share a round trip.
  */
 const makeFastify = async (): Promise<ReadPeer> => {
   const redis = new Redis(REDIS_URL, { enableAutoPipelining: true });

@@ -13,7 +13,7 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 
-/** The first subject with a word in the question wins, else the first one in the background. */
+/** A question's subject is the first with a word in the question, or else in the background. */
 const subjects = Object.entries({
   existential_risk: 'extinction|superintelligence|AI takeover|bioweapons?|asteroids?',
   robotics_physical: 'robots?|robotics|humanoids?|Optimus',

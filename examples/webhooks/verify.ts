@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 
 const tolerance_s = 300;
 
-/** Returns the event of a delivery. Throws if it does not come from the forum or is too old. */
+/** Returns the event of a delivery. Throws if the delivery is not from the forum or is too old. */
 export const verifyWebhook = (
   headers: IncomingHttpHeaders,
   raw_body: Buffer,

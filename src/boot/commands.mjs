@@ -1,6 +1,6 @@
 /**
- * The commands of `prediction-forum`, each with its compiled entry and one line about it. Plain
- * JavaScript without dependencies, because it is read before anything is installed.
+ * The commands of `prediction-forum`, each with its compiled entry and a line that describes it.
+ * Plain JavaScript without dependencies, because it is read before anything is installed.
  */
 export const commands = {
   start: ['src/main.js', 'runs the service until it is stopped'],
@@ -37,7 +37,7 @@ export const checkout_commands = {
   build: null,
 };
 
-/** Exit codes of every command. */
+/** The exit codes, which are the same for every command. */
 export const exit_codes = { ok: 0, failed: 1, usage: 2, unreachable: 3, partial: 4 };
 
 /** Counts the insertions, deletions and replacements of one character between two words. */
@@ -54,7 +54,7 @@ const distance = (a, b) => {
   return row[b.length];
 };
 
-/** Returns at most three names that a mistyped name may mean, nearest first. */
+/** Returns at most three command names that resemble a mistyped name, nearest first. */
 export const nearestNames = (typed, names) =>
   names
     .map((name) => [name, name.startsWith(typed) ? 0 : distance(typed, name)])

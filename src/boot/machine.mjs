@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
 /**
- * Finds problems that would keep a service from ever starting here, before anything is installed or
- * built. Each function returns null or one sentence: the problem, then the remedy.
+ * Finds problems that would always keep the service from starting on this machine, even before any
+ * installation or build. Each function returns null, or the problem and its remedy in a sentence.
  */
 
-/** Minimum glibc for the binary of uWebSockets.js, by major version of Node. */
+/** The oldest glibc that the uWebSockets.js binary runs on, by major version of Node. */
 const least_glibc = { 20: '2.27', 22: '2.38', 24: '2.38' };
 const majors = Object.keys(least_glibc);
 
@@ -23,14 +23,14 @@ export const readMachine = () => {
   return {
     platform: process.platform,
     node: process.versions.node,
-    /** Undefined on systems with another C library, such as Alpine. */
+    /** Undefined if the system has another C library, as Alpine has. */
     glibc: header.glibcVersionRuntime,
-    /** Maximum number of files and sockets that one process may have open. */
+    /** How many files and sockets one process can have open at most. */
     descriptors: Number(userLimits?.open_files?.soft ?? Number.POSITIVE_INFINITY),
   };
 };
 
-/** Says why the engine has no binary for this pair of Node and C library. */
+/** Says why there is no engine binary for this combination of Node and C library. */
 export const engineProblem = ({ platform, node, glibc }) => {
   const [major] = node.split('.');
   const supported = `use Node ${majors.slice(0, -1).join(', ')} or ${majors.at(-1)}`;
@@ -55,7 +55,7 @@ export const descriptorProblem = ({ descriptors }) =>
     ? null
     : `A process may open ${descriptors} files here and the service needs ${least_descriptors}: run \`ulimit -n 65536\` first.`;
 
-/** Links are made by appending a path, and cookies and sockets belong to the whole host. */
+/** The address has no path: links append theirs, and cookies and sockets need the whole host. */
 export const publicUrlProblem = (url) => {
   if (!URL.canParse(url)) return null;
   const { pathname, search, hash, username, password } = new URL(url);
@@ -72,11 +72,11 @@ const readOrEmpty = (file) => {
   }
 };
 
-/** Postgres cannot read files of another major version. `version` is the embedded server's. */
+/** Postgres cannot read another major version's files. `version` is the embedded server's. */
 export const clusterProblem = (cluster, version) => {
   const found = readOrEmpty(path.join(cluster, 'PG_VERSION'));
   const [major] = version.split('.');
-  // Postgres itself refuses any other file.
+  // If the version is unreadable, Postgres itself refuses the folder.
   if (!/^\d+(\.\d+)?$/.test(found) || found.length > 9) return null;
   if (major === '' || found === major) return null;
   return (
@@ -105,6 +105,6 @@ const problemOfData = (env, embedded_postgres) => {
   return clusterProblem(outside || path.join(data_dir, 'postgres'), embedded_postgres);
 };
 
-/** Says why `start` cannot work, as far as that is known before the settings are read. */
+/** Says why `start` cannot work, as far as this is known without reading the settings. */
 export const startProblem = (env, embedded_postgres, machine = readMachine()) =>
   descriptorProblem(machine) ?? problemOfPublicUrl(env) ?? problemOfData(env, embedded_postgres);

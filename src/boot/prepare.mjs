@@ -28,7 +28,7 @@ const client_project = 'clients/typescript/tsconfig.json';
 const client_package = at('clients', 'typescript', 'dist');
 const build_stamp = at('dist', '.stamp');
 
-/** Returns null when everything is ready, else a message for the person at the terminal. */
+/** Returns null if everything is ready, otherwise a message for the person at the terminal. */
 export const prepare = async (say) => {
   // An installation without sources, such as an image, already contains the build.
   if (!existsSync(at('tsconfig.json'))) return null;
@@ -67,7 +67,7 @@ const readOrEmpty = (file) => {
 
 const hash = (text) => createHash('sha256').update(text).digest('hex');
 
-/** Includes the platform: a node_modules copied from elsewhere holds the wrong binaries. */
+/** The stamp includes the platform: a copied node_modules may have another platform's binaries. */
 const packageHash = () =>
   `${process.platform}-${process.arch} ${hash(readFileSync(at('package-lock.json')))}\n`;
 
@@ -81,7 +81,7 @@ const packagesCurrent = () => {
   return true;
 };
 
-/** True if somebody ran npm by hand and the installed packages match the lock file. */
+/** True if somebody ran npm by hand and the packages now match the lock file. */
 const installedByHand = () => {
   try {
     const wanted = JSON.parse(readFileSync(at('package-lock.json'), 'utf8')).packages;
@@ -123,7 +123,7 @@ const install = async (say) => {
   ]);
   if (code !== 0) return `${output}\nnpm ci failed, so the packages are not installed. See above.`;
   writeFileSync(package_stamp, packageHash());
-  // The compiler's incremental state describes the old packages.
+  // The incremental state of the compiler describes the old packages, so it is deleted.
   rmSync(at('dist', '.tsbuildinfo'), { force: true });
   say(`Packages installed in ${seconds(started)}.`);
   return null;
@@ -170,7 +170,7 @@ const listFiles = (folder) => {
   return found;
 };
 
-/** The types of the client library. Made from the service's routes and events; not in git. */
+/** These types are made from the service's routes and events, and are not in git. */
 const client_types = 'clients/typescript/src/wire.ts';
 
 const listSources = () =>
@@ -214,7 +214,7 @@ const compileOnce = () => tsc(root);
 
 /**
  * Compiles, makes the types of the client library with the result, and compiles again if the types
- * changed. If an error in the sources keeps it from getting that far, that error is shown.
+ * changed. If the first compilation fails too early for that, its error is returned.
  */
 const compile = async () => {
   const first = await compileOnce();
@@ -227,8 +227,8 @@ const compile = async () => {
 };
 
 /**
- * Compiles the client library again for its users: modules that a browser loads unchanged, compiled
- * against browser APIs and without comments, plus declarations with comments.
+ * Compiles the client library again, for its users. Browsers load these modules unchanged, so they
+ * are compiled against browser APIs. The comments are only in the declarations.
  */
 const compileClient = async () => {
   if (!existsSync(at(client_project))) return { code: 0, output: '' };
@@ -239,14 +239,14 @@ const compileClient = async () => {
   return runs.find(({ code }) => code !== 0) ?? runs[0];
 };
 
-/** Each compile error has a number. Without a number, the compiler did not get to the sources. */
+/** Errors in sources have a number. Without a number, the compiler did not reach the sources. */
 const sayFailed = (output, is_compiled = false) => {
   if (is_compiled) {
     return 'The compiled sources do not load, so nothing was started. A ReferenceError “before initialization” means that the imports form a cycle.';
   }
   return /error TS\d+/.test(output)
     ? 'The sources do not compile, so nothing was started.'
-    : 'The compiler did not finish, so nothing was started. If there is no message above, there may be too little memory. 2 GB are needed.';
+    : 'The compiler did not finish, so nothing was started. If there is no message above, there may be too little memory. 2 GB is needed.';
 };
 
 const build = async (say) => {
@@ -259,7 +259,7 @@ const build = async (say) => {
   let { code, output, is_compiled = false } = await compile();
   const missing = sources.flatMap(outputsOf).some((name) => !existsSync(at('dist', name)));
   if (code === 0 && missing) {
-    // The incremental state does not know that somebody deleted output files.
+    // The compiler's incremental state does not notice if somebody deletes output files.
     rmSync(at('dist', '.tsbuildinfo'), { force: true });
     ({ code, output, is_compiled = false } = await compile());
   }

@@ -11,7 +11,8 @@ const on_linux = process.platform === 'linux';
 const readStat = (pid) => {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The second field is the name in parentheses, which may contain spaces and parentheses.
+    // The second field is a name in parentheses. The name may itself contain spaces and
+    // parentheses.
     return text.slice(text.lastIndexOf(')') + 2).split(' ');
   } catch {
     return null;
@@ -110,7 +111,7 @@ export const takeLock = (file) => {
         if (error.code !== 'EEXIST') throw error;
       }
       const found = readOrNull(file);
-      // The lock was just released.
+      // The holder has just released the lock, so try again.
       if (found === null) continue;
       const holder = holderIn(found);
       if (holder !== 0) return { holder, release: () => undefined };
@@ -123,9 +124,8 @@ export const takeLock = (file) => {
 
 /**
  * Two processes may see the same stale lock, and the slower one must not remove the fresh lock of
- * the faster one. So the removal has its own lock, under which the file is checked again: no other
- * process can remove it between the check and the removal, and a dead process cannot take its lock
- * again.
+ * the faster one. So a process needs a second lock to remove a stale one, and reads the file again
+ * once it has that lock. Only the holder of the second lock can then remove the file.
  */
 const removeStale = (file) => {
   const { holder, release } = takeLock(`${file}.stale`);

@@ -11,8 +11,9 @@ import { engineProblem, readMachine, startProblem } from './machine.mjs';
  */
 
 /**
- * Maximum bytes of the request line and headers. The engine reads this when loaded. Without it, on
- * Node 22 and 24, it refuses requests above 4 KiB, such as a GET with 100 ids and a signature.
+ * Maximum size of the request line and headers. The engine reads this setting when it is loaded.
+ * Without the setting, on Node 22 and 24, the engine refuses requests above 4 KiB, such as a GET
+ * with 100 ids and a signature.
  */
 process.env.UWS_HTTP_MAX_HEADERS_SIZE ??= '16384';
 
@@ -38,7 +39,7 @@ const root_url = new URL('../../', import.meta.url);
 const readPackage = (folder) =>
   JSON.parse(readFileSync(new URL(`${folder}package.json`, root_url), 'utf8'));
 
-/** Returns the installed version, or the one to be installed: `npm:uwebsockets@3.0.6` → `3.0.6`. */
+/** Returns the installed version, else the wanted one: `npm:uwebsockets@3.0.6` → `3.0.6`. */
 const engineVersion = (wanted) => {
   try {
     return readPackage('node_modules/uWebSockets.js/').version;
@@ -48,8 +49,8 @@ const engineVersion = (wanted) => {
 };
 
 /**
- * Names the versions of the program and the engine, and the newest migration (the schema). Only
- * reads files.
+ * Names the versions of the program and the engine, and the newest migration (the schema). Reads
+ * only files, so it needs no running service.
  */
 const describeVersion = () => {
   const { version, dependencies } = readPackage('');
@@ -66,9 +67,7 @@ const fail = (message, code) => {
   process.exitCode = code;
 };
 
-/**
- * A build loads the engine, and so does the service. An installed package's other commands do not.
- */
+/** Only the service and a build load the engine. Other commands of an installed package do not. */
 const whyNot = (is_start) => {
   const machine = readMachine();
   const needs_engine = is_start || existsSync(new URL('tsconfig.json', root_url));

@@ -6,8 +6,8 @@ import { CannotStart } from '../kit/service.js';
 
 /**
  * The address of Postgres: a URL in libpq's form, with one host or several, and
- * `target_session_attrs`, which says what kind of host is wanted. Sockets are opened here, because
- * the package would stay with a host of its own choice.
+ * `target_session_attrs`, which says what kind of host is wanted. This file opens the sockets
+ * itself, because the postgres package would keep using the host that it chose first.
  */
 
 const wishes = ['any', 'read-write', 'read-only', 'primary', 'standby', 'prefer-standby'] as const;
@@ -32,7 +32,7 @@ export interface Host {
 }
 
 export interface Address {
-  /** The URL for the package, without the hosts and everything else that is decided here. */
+  /** The URL for the postgres package, without the hosts and the settings that are used here. */
   readonly url: string;
   readonly hosts: readonly Host[];
   readonly wish: Wish;
@@ -71,14 +71,14 @@ const readHosts = (authority: string, query: URLSearchParams, mode: Tls): Host[]
 };
 
 /**
- * Reads the address. Throws a sentence that says what is wrong, without the password. If there are
- * several hosts, the default is the primary; libpq would use any of them.
+ * Reads the address. Throws a sentence that says what is wrong, without the password. If the
+ * address has several hosts, the default is the primary; libpq would use any of them.
  */
 export const readAddress = (text: string): Address => {
   const [, scheme, user, authority = '', rest = ''] =
     url_form.exec(text) ??
     wrong('it must look like postgres://user:password@host:5432,other:5432/database');
-  // A slash or question mark in the password ends the hosts too early, before the @.
+  // If the password contains / or ?, the @ comes too late: after the supposed end of the hosts.
   const has_late_at = user === '' && /^(?:[^?]*|[^=]*)@/.test(rest);
   if (has_late_at || !URL.canParse(`${scheme}${user}localhost${rest}`)) wrong(not_encoded);
   const url = new URL(`${scheme}${user}localhost${rest}`);
@@ -96,7 +96,7 @@ const connect_ms = 3_000;
 const keep_alive_ms = 5_000;
 const tls_request = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 
-/** Asks the server for TLS. Only one byte may come before the handshake. */
+/** Asks the server for TLS. Exactly one byte may come back before the handshake. */
 const secure = async (plain: net.Socket, { tls: mode, target }: Host, signal: AbortSignal) => {
   plain.write(tls_request);
   const [answer] = (await once(plain, 'data', { signal })) as [Buffer];
@@ -122,7 +122,7 @@ const describeAbort = (error: unknown): unknown =>
 
 export const openSocket = async (host: Host): Promise<net.Socket> => {
   const socket = net.connect(host.target);
-  // An error after the first one must not end the process.
+  // A socket may report a second error, which must not end the process.
   socket.on('error', () => undefined);
   const signal = AbortSignal.timeout(connect_ms);
   try {
@@ -151,13 +151,13 @@ const isWanted = (wish: Wish, { standby, read_only }: HostState): boolean => {
 };
 
 export interface HostFinder {
-  /** Returns the host to connect to. Rejects with an outage if no host is in the wanted state. */
+  /** Returns the host to connect to. If no host is in the wanted state, rejects with an outage. */
   find(): Promise<Host>;
-  /** Forgets the host: its state may have changed, or another host may suit better by now. */
+  /** Forgets the host, because its state may have changed or another host may now suit better. */
   forget(): void;
 }
 
-/** Asks all hosts at once, if there is a choice, and remembers the first in the wanted state. */
+/** If there are several hosts, asks all at once and remembers the first in the wanted state. */
 export const makeHostFinder = (
   { hosts, wish }: Address,
   probe: (host: Host) => Promise<HostState>,

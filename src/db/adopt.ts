@@ -9,7 +9,7 @@ import type { Tx } from './client.js';
  */
 
 const earlier = { first: '0001_foundation.sql', last: '0045_consumers.sql', count: 45 } as const;
-/** The last commit that has these migrations. */
+/** The last commit of this repository that contains these migrations. */
 const commit = 'dd20781e';
 
 /** Tables from the earlier migrations that nothing uses any more. */
@@ -31,7 +31,7 @@ export const checkComplete = (names: readonly string[], what: 'database' | 'back
   );
 };
 
-/** Throws if a database that has had the migrations `names` cannot be adopted for `schema`. */
+/** Throws unless `names` has all earlier migrations and the database matches `schema`. */
 export const checkEarlier = async (
   tx: Tx,
   names: readonly string[],
@@ -87,16 +87,16 @@ const findDifference = async (tx: Tx, schema: string): Promise<string | null> =>
 };
 
 interface Part {
-  /** The table, view or function that the part belongs to. */
+  /** The table, view or function to which the part belongs. */
   readonly of: string;
   readonly name: string;
   readonly is: string;
 }
 
 /**
- * Describes the current schema from the catalogs, without the name of the schema. Partitions of
- * days, storage settings and the order of columns are left out, because they change no meaning.
- * Constraints of type `n` repeat "not null" in Postgres 18.
+ * Describes the current schema from the catalogs, without the name of the schema. Daily partitions,
+ * storage settings and the order of columns are left out, because they change no meaning.
+ * Constraints of type `n` are left out too, because in Postgres 18 they repeat "not null".
  */
 const describeSchema = (tx: Tx) => tx<Part[]>`
   with relations as (

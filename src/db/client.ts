@@ -5,7 +5,7 @@ import { isWriteRefused } from '../kit/outage.js';
 import { type Connection, helper, type Make, Pool, type Run } from './pool.js';
 
 /**
- * Postgres as the stores use it: statements are tagged templates of the package's own kind. A
+ * Postgres as the stores use it. Statements are tagged templates, as in the postgres package. A
  * statement is sent when it is awaited or when `execute()` is called. Inside another statement, it
  * becomes part of that statement. Each statement or transaction has a pool connection to itself.
  */
@@ -15,9 +15,8 @@ type Rows = readonly (object | undefined)[];
 type Result<R extends Rows = postgres.Row[]> = postgres.RowList<R>;
 type Client = postgres.ISql<{ bigint: number }>;
 
-/** A part of a statement. */
 export interface Fragment {
-  /** Sends the statement now, before all later ones. An error appears when it is awaited. */
+  /** Sends the statement now, before all later ones. If it fails, awaiting it throws the error. */
   execute(): this;
 }
 
@@ -28,7 +27,7 @@ type Value = postgres.SerializableParameter<number> | Fragment | readonly Fragme
 /** The pool or a transaction. */
 export interface Db {
   <R extends Rows = postgres.Row[]>(text: TemplateStringsArray, ...values: Value[]): Query<R>;
-  /** Makes a part from names, or from rows of values with their columns as keys. */
+  /** Makes a part of a statement, from names or from rows of values with their columns as keys. */
   (first: string | readonly string[] | object, ...rest: string[]): Fragment;
   /** Takes plain text, which may contain several statements if there are no values. */
   unsafe<R extends Rows = postgres.Row[]>(text: string, values?: unknown[]): Query<R>;
@@ -69,7 +68,7 @@ class Statement {
   }
 }
 
-/** Converts statements inside a statement to the form that the package expects. */
+/** Converts statements inside a statement to the form that postgres.js expects. */
 const partOf = (client: Client, value: unknown): unknown => {
   if (value instanceof Statement) return value.make(client);
   if (Array.isArray(value) && value[0] instanceof Statement) {
@@ -106,7 +105,7 @@ type Work<T> = (tx: Tx) => T | Promise<T>;
 interface BeginOptions {
   /** The words after `begin`: `read only`, `isolation level repeatable read`. */
   readonly mode?: string;
-  /** Maximum time for one of its statements, if it differs from the pool's usual limit. */
+  /** Maximum time for each of its statements, if not the pool's usual limit. */
   readonly statement_ms?: number;
   /** Settings of Postgres for this transaction only. */
   readonly set?: Readonly<Record<string, string | number>>;
@@ -115,21 +114,21 @@ interface BeginOptions {
 interface CopyOptions extends BeginOptions {
   /** Runs in the same transaction, before the copy. */
   readonly before?: (tx: Tx) => unknown;
-  /** Maximum time in which neither Postgres nor the reader does anything. */
+  /** If no rows move from Postgres to the reader for this long, the copy fails. */
   readonly idle_ms?: number;
 }
 
 export interface Sql extends Db {
-  /** All or nothing. After an outage during the commit, the outcome is unknown. */
+  /** Runs a transaction. After an outage during its commit, the outcome is unknown. */
   begin<T>(work: Work<T>): Promise<T>;
   begin<T>(options: BeginOptions, work: Work<T>): Promise<T>;
   /** Returns the rows of `copy … to stdout` as a stream, on a connection of its own. */
   copyOut(text: string, options?: CopyOptions): Readable;
   /** Waits for running statements, at most `timeout` seconds if that is given. */
   end(options?: { readonly timeout?: number }): Promise<void>;
-  /** Returns how many ms the oldest statement has waited, ignoring statements without a limit. */
+  /** Returns how many ms the oldest statement with a time limit has waited. */
   longestWait(): number;
-  /** Takes a connection and runs the statement that the given function makes for it. */
+  /** Takes a connection, and runs the statement that the given function makes with its client. */
   readonly run: Run;
 }
 
@@ -143,7 +142,7 @@ export interface Sql extends Db {
 const asItIs = (text: string): string => text;
 const readDate = (text: string): Date => new Date(text);
 
-/** Functions that read an element, by the OID of the array type in Postgres. */
+/** Functions that read one element, by the OID (Postgres's number) of the array type. */
 const readers: Readonly<Record<number, (text: string) => unknown>> = {
   1000: (text) => text === 't',
   1001: (text) => Buffer.from(text.slice(2), 'hex'),
@@ -193,13 +192,13 @@ const array_types: Readonly<Record<string, postgres.PostgresType>> = Object.from
   ]),
 );
 
-/** How much longer an answer may take than its statement may run. */
+/** The time limit for an answer exceeds the limit of its statement by this much. */
 const answer_ms = 1_000;
 
 const silenceOf = (statement_ms: number): number =>
   statement_ms === 0 ? Number.POSITIVE_INFINITY : statement_ms + answer_ms;
 
-/** How long a COPY may make no progress. */
+/** A COPY without any progress fails after this time. */
 const idle_ms = 60_000;
 const transaction_ms = 15_000;
 
@@ -231,7 +230,7 @@ class Transaction {
 
   #send(text: string): Promise<Result> {
     const sent = this.#connection.run((client) => client.unsafe(text));
-    // Awaited later, or not at all if something else failed first.
+    // The caller awaits this later. If something else fails first, the caller never awaits it.
     sent.catch(() => undefined);
     return sent;
   }
@@ -245,7 +244,7 @@ class Transaction {
   async run<T>(begin: string, work: (tx: Tx) => T | Promise<T>): Promise<T> {
     const begun = this.#send(begin);
     try {
-      // `work` may be waiting for something other than the connection.
+      // `work` may be waiting for something else, so it would not notice a lost connection.
       const result = await this.#connection.orLost(Promise.resolve(work(this.tx)));
       await begun;
       const { command } = await this.#sendCommit();
@@ -322,7 +321,8 @@ export const openSql = (options: SqlOptions): Sql => {
 
   const begin = async <T>(first: BeginOptions | Work<T>, second?: Work<T>): Promise<T> => {
     const [how, work] = typeof first === 'object' ? [first, second as Work<T>] : [{}, first];
-    // Set even if it is the pool's own limit: a pooler may have given the connection a shorter one.
+    // Set even if the pool has the same limit: a pooler may have put a shorter one on the
+    // connection.
     const { mode = '', statement_ms = options.statement_timeout_ms }: BeginOptions = how;
     const limit = statement_ms === undefined ? {} : { statement_timeout: statement_ms };
     const settings = Object.entries({ ...limit, ...how.set })
@@ -368,7 +368,7 @@ export async function* readPages<R>(
   await tx`close pages`;
 }
 
-/** Rejects if Postgres does not answer. */
+/** Returns if Postgres answers; otherwise rejects. */
 export const probeSql = async (db: Db): Promise<void> => {
   await db`select 1`;
 };
@@ -384,7 +384,7 @@ const remembered_ms = 3_000;
 
 export type WriteWatch = ReturnType<typeof createWriteWatch>;
 
-/** Remembers for a moment that Postgres refused a write: nothing else reveals a full disk. */
+/** Remembers for a moment that Postgres refused a write. A full disk shows in no other way. */
 export const createWriteWatch = () => {
   let until_ms = Number.NEGATIVE_INFINITY;
   return {
@@ -419,7 +419,7 @@ export const followClock = (db: Db) => {
     ahead_ms = Math.min(Math.max(ahead_ms, least), most);
   };
   let reading: Promise<void> | undefined;
-  /** Runs one query at a time, so that queries do not pile up while Postgres does not answer. */
+  /** Runs one query at a time. Otherwise queries would pile up while Postgres does not answer. */
   const readOnce = (): Promise<void> => {
     reading ??= read()
       .catch(() => undefined)

@@ -5,11 +5,10 @@ import type { Db } from './client.js';
 
 /** Writes events into the outbox, in the transaction that causes them. */
 
-/** The question, agent and owner that an event belongs to; topics and filters come from this. */
+/** The question, agent and owner of an event. Its topics and the filters depend on them. */
 interface EventScope {
   readonly question_id?: string;
   readonly agent_id?: string;
-  /** The owner of the agent. */
   readonly owner_id?: string | null;
   /** The only agent that may see the event, if the audience is `author`. */
   readonly audience_id?: string;
@@ -19,17 +18,16 @@ export interface Draft<S extends TObject> {
   readonly data: Static<S>;
   readonly scope: EventScope;
   readonly at: Date;
-  /** Set if the id was made earlier, because something else refers to the event by it. */
+  /** Set if the id was made earlier because something else already refers to it. */
   readonly id?: string;
 }
 
-/** Returns the text of an event, which webhooks and all other readers receive unchanged. */
+/** Returns the text of an event, exactly as webhooks and all other readers receive it. */
 export const bodyOf = <S extends TObject>(
   { name }: EventDef<S>,
   { data, at }: Pick<Draft<S>, 'data' | 'at'>,
 ): string => JSON.stringify({ event: name, data, timestamp: at.toISOString() });
 
-/** Makes an event's row in the outbox. */
 const makeOutboxRow = <S extends TObject>(def: EventDef<S>, draft: Draft<S>) => {
   const { scope, id = makeId() } = draft;
   if ((def.audience === 'author') !== (scope.audience_id !== undefined)) {
@@ -52,8 +50,8 @@ export const emit = async <S extends TObject>(
 };
 
 /**
- * Stores events of one kind in the transaction that causes them, in one statement, which is sent at
- * once.
+ * Stores events of one kind in the transaction that causes them. It sends a single statement, and
+ * sends that at once: the caller may await the result later.
  */
 export const emitAll = <S extends TObject>(
   tx: Db,

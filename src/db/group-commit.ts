@@ -2,19 +2,19 @@ import { isOutage } from '../kit/outage.js';
 
 /**
  * Group commit: one transaction stores the drafts of many calls, each with its own verdict. There
- * is one queue and one transaction at a time. While it runs, the next batch fills, so batches grow
- * with the load, and a single draft does not wait.
+ * is one queue and one transaction at a time. Drafts that arrive meanwhile form the next batch. So
+ * batches grow with the load, and a single draft does not wait.
  *
- * If a batch fails with an outage, it is rejected: its outcome may be unknown, and the callers get
+ * If an outage makes a batch fail, it is rejected: its outcome may be unknown, and the callers get
  * 503. After any other error nothing was stored, and each draft is committed once more on its own,
- * so that a bad draft fails alone.
+ * so that only the bad draft fails.
  */
 export type GroupCommit<D, V> = ReturnType<typeof createGroupCommit<D, V>>;
 
 export interface GroupCommitOptions<D, V> {
   /** Runs one transaction. Returns one verdict per draft, in the order of the drafts. */
   readonly commit: (drafts: readonly D[]) => Promise<readonly V[]>;
-  /** A batch takes only one draft per key. If this is missing, it takes all drafts. */
+  /** Returns a draft's key. A batch takes only one draft per key. Default: no keys. */
   readonly one_of?: (draft: D) => string;
   /** Maximum number of drafts in a batch. */
   readonly most?: number;
@@ -87,7 +87,7 @@ export const createGroupCommit = <D, V>(options: GroupCommitOptions<D, V>) => {
     while (waiting.length > 0) {
       const entries = takeBatch(waiting, options);
       const stored = store(commit, entries);
-      // The callers of one batch are answered while Postgres works on the next.
+      // The callers of one batch are answered while Postgres works on the next batch.
       settle?.();
       settle = await stored;
       batches += 1;
@@ -102,7 +102,7 @@ export const createGroupCommit = <D, V>(options: GroupCommitOptions<D, V>) => {
     get stats() {
       return { batches, drafts, waiting: waiting.length };
     },
-    /** Resolves with the verdict. */
+    /** Adds a draft to the queue. Resolves with its verdict. */
     add: (draft: D): Promise<V> =>
       new Promise((resolve, reject) => {
         if (waiting.length >= max_waiting) {

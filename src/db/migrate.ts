@@ -7,7 +7,7 @@ import { type Db, openSql, type Sql, type Tx } from './client.js';
 
 /**
  * Forward-only migrations: `sql/NNNN_what.sql`, numbered without gaps. Each runs once. All pending
- * ones run in one transaction, under a lock. A program refuses a database that is ahead of it.
+ * migrations run in one transaction, under a lock. A program refuses a newer database.
  */
 
 export interface Migration {
@@ -46,10 +46,10 @@ export const readMigrations = (folder: string = sqlFolder()): readonly Migration
  * starts, because a pooler refuses start-up parameters or does not pass them on.
  */
 const role_settings: Readonly<Record<string, string>> = {
-  // Postgres decides by estimated costs. A plan that avoids a scan has an enormous estimate, so
-  // Postgres would spend 400 ms compiling a statement that runs for 2 ms.
+  // Postgres compiles statements with a high estimated cost. A plan that avoids a scan gets an
+  // enormous estimate. Postgres would compile for 400 ms and run the statement for 2 ms.
   jit: 'off',
-  // If the connection of a client breaks silently, its locks are held no longer than this.
+  // If a client's connection breaks silently, Postgres releases the client's locks this soon.
   tcp_keepalives_idle: '5s',
   tcp_keepalives_interval: '2s',
   tcp_keepalives_count: '3',
@@ -57,7 +57,7 @@ const role_settings: Readonly<Record<string, string>> = {
   client_connection_check_interval: '2s',
 };
 
-/** Returns null, or why compilation (`jit`) stays on. The other settings are optional. */
+/** Returns null, or why compilation (`jit`) stays on. The service works without these settings. */
 export const setRole = async (tx: Tx): Promise<string | null> => {
   const [row] = await tx<{ jit: string }[]>`select current_setting('jit') as jit`;
   const texts = Object.entries(role_settings).map(
@@ -92,8 +92,8 @@ const listApplied = async (db: Db): Promise<readonly string[]> => {
 const oldest_postgres = 14;
 
 /**
- * Returns how many migrations the database has had and, if it has had the earlier ones, the
- * migration that adopts it. Throws if it cannot be adopted. Changes nothing.
+ * Returns how many migrations the database has had. If it has had the earlier ones, also returns
+ * the migration that adopts it, or throws if it cannot be adopted. Changes nothing.
  */
 const readState = async (tx: Tx, migrations: readonly Migration[]) => {
   const [server] = await tx<{ version: string }[]>`
@@ -109,7 +109,7 @@ const readState = async (tx: Tx, migrations: readonly Migration[]) => {
   return { adopts, last: adopts === undefined ? names.length : 1 };
 };
 
-/** Throws if the database is ahead of this program, or cannot be adopted. Changes nothing. */
+/** Throws if the database is newer than this program, or cannot be adopted. Changes nothing. */
 export const checkAge = async (sql: Sql): Promise<void> => {
   await planMigrations(sql);
 };
@@ -157,7 +157,7 @@ export const applyMigrations = async (tx: Tx, migrations: readonly Migration[]) 
 };
 
 export interface Migrated {
-  /** True if the database had the earlier migrations. */
+  /** True if the database had the earlier migrations and was adopted. */
   readonly adopted: boolean;
   /** Names of the migrations that ran, in order. */
   readonly applied: readonly string[];
@@ -165,7 +165,7 @@ export interface Migrated {
   readonly jit_stays: string | null;
 }
 
-/** Brings the database at `database_url` to the schema of this program, and sets its role. */
+/** Brings the database at `database_url` to this program's schema, and sets up its role. */
 export const migrate = async (database_url: string): Promise<Migrated> => {
   const sql = openSql({
     url: database_url,

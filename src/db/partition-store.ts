@@ -4,7 +4,7 @@ import type { Db, Sql, Tx } from './client.js';
 
 interface DailyTable {
   readonly table: string;
-  /** The column of the partition key, a date or a time. */
+  /** The column that decides the partition: a date or a time. */
   readonly column: string;
 }
 
@@ -43,7 +43,7 @@ export const ensureDays = async (
   });
 };
 
-/** Lists days (`YYYYMMDD`) whose partition ended over `days_kept` days ago, oldest first. */
+/** Lists days (`YYYYMMDD`) whose partition ended more than `days_kept` days ago, oldest first. */
 export const listOldDays = async (
   db: Db,
   table: string,
@@ -63,15 +63,15 @@ export const listOldDays = async (
   return rows.map(({ day }) => day);
 };
 
-/** The longest that one try may make the statements of others wait. */
+/** For how long, at most, one try makes other statements wait. */
 const lock_ms = 200;
 const lock_not_available = '55P03';
 
 /**
  * Drops one day's partition if `isOver` returns true; nobody can write to it during that call.
- * Returns true if it is gone; false means: try again later. Dropping locks the whole table for a
- * moment. If others have it locked (a backup does for hours), the try ends after `lock_ms`, so that
- * writers do not queue up. Postgres refuses `detach concurrently` if there is a default partition.
+ * Returns false if the caller must try again later. Dropping locks the whole table for a moment. If
+ * a backup holds a lock on it, the try ends after `lock_ms`, so that writers do not queue up.
+ * Postgres refuses `detach concurrently` if there is a default partition.
  */
 export const dropDay = async (
   sql: Sql,

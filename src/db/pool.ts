@@ -13,14 +13,14 @@ import {
 } from './address.js';
 
 /**
- * A pool of single connections; the last one used is used next. Every wait has a limit: for an
- * answer, a free connection or a transaction. A connection over its limit is dropped. If it was
- * silent, the idle ones are dropped too: they are most likely on the same broken path.
+ * A pool of single connections. The connection that was used last is used next. Every wait has a
+ * limit: for an answer, a free connection or a transaction. A connection over its limit is dropped.
+ * If it was silent, the idle ones are dropped too: they are most likely on the same broken path.
  */
 
 export type Client = postgres.Sql<{ bigint: number }>;
 
-/** Makes a statement with a client. */
+/** Makes a statement with the client of one connection. */
 export type Make = (
   client: postgres.ISql<{ bigint: number }>,
 ) => postgres.PendingQuery<postgres.Row[]>;
@@ -30,10 +30,9 @@ const connect_ms = 3_000;
 
 interface ConnectionOptions {
   readonly url: string;
-  /** Returns the host to connect to. */
   readonly findHost: () => Promise<Host>;
   readonly client: postgres.Options<{ bigint: postgres.PostgresType<number> }>;
-  /** Called once, when the connection is lost or could not be made. */
+  /** Called once, when the connection is lost or cannot be made. */
   readonly onLost: (connection: Connection, error: Error) => void;
   /** Called when the server refuses a write because it is read-only, as a standby is. */
   readonly onReadOnly: () => void;
@@ -46,20 +45,20 @@ interface ConnectionOptions {
 /** A client that only makes names and rows of values. It never connects. */
 export const helper = postgres({ host: 'none', max: 1 }) as unknown as Client;
 
-/** Returns true if Postgres sent the error and keeps the connection. A fatal error ends it. */
+/** Returns true if Postgres sent the error and the connection is still open afterwards. */
 const isAnswer = (error: unknown): error is postgres.PostgresError =>
   error instanceof postgres.PostgresError && error.severity === 'ERROR';
 
 /**
  * Returns true if the notice says that a commit stopped waiting for the standby
- * (`synchronous_standby_names`), as it does when the statement times out. Postgres then reports the
- * commit as done, but a failover would lose it.
+ * (`synchronous_standby_names`), for example after a timeout. Postgres then reports the commit as
+ * done, but a failover would lose it.
  */
 const isUnreplicated = ({ file }: postgres.Notice): boolean => file === 'syncrep.c';
 
 /**
- * An error among the first rows of a COPY arrives with its stream, before a caller that awaits the
- * stream can listen, and would end the process. The package has no other place to listen.
+ * If the first rows of a COPY contain an error, the error arrives together with the stream. A
+ * caller that awaits the stream listens too late, so the error would end the process.
  */
 const listenForErrors = (query: { resolve(stream: Readable): void }): void => {
   const { resolve } = query;
@@ -70,23 +69,23 @@ const listenForErrors = (query: { resolve(stream: Readable): void }): void => {
 };
 
 /**
- * One connection: a client of the published package with `max: 1` on a socket of our own. Once it
- * is lost, every statement on it fails, and it is never reopened: the package would reconnect on
- * its own and run the rest of a transaction outside of it.
+ * One connection: a client of the postgres package with `max: 1`, on a socket that we opened. Once
+ * it is lost, every statement on it fails, and it is never reopened. The package would reconnect,
+ * and run the remaining statements of a transaction outside it.
  */
 export class Connection {
   readonly client: Client;
   silence_ms: number;
-  /** Why the connection cannot be used any more; null while it can. */
+  /** Why the connection cannot be used any more; null if it can be used. */
   lost: Error | null = null;
   /** True once Postgres has answered on this connection. */
   answered = false;
-  /** When the current transaction must be over. */
+  /** The transaction must end before this time. */
   until_ms = Number.POSITIVE_INFINITY;
   readonly made_ms = performance.now();
   #socket: Socket | undefined;
   #received_ms = 0;
-  /** Number of answers that are due. */
+  /** How many answers from Postgres are due. */
   #pending = 0;
   readonly #holders = new Set<(error: Error) => void>();
   readonly #onLost: ConnectionOptions['onLost'];
@@ -118,7 +117,7 @@ export class Connection {
     this.client = postgres(url, { ...options, socket } as never) as unknown as Client;
   }
 
-  /** Turns every end of a connection into an error, because the package mishandles a plain end. */
+  /** Turns every end of a connection into an error, because postgres.js cannot handle an end. */
   #watch(socket: Socket): Socket {
     if (this.lost !== null) {
       socket.destroy();
@@ -132,7 +131,7 @@ export class Connection {
     return socket;
   }
 
-  /** Fails all pending work and cuts the connection, which a silent Postgres notices too. */
+  /** Fails all pending work and cuts the connection. Even a silent Postgres notices the cut. */
   lose(error: Error): void {
     if (this.lost !== null) return;
     this.lost = error;
@@ -141,12 +140,12 @@ export class Connection {
     this.#onLost(this, error);
   }
 
-  /** Lowers the limit on silence to this, unless there is no limit. */
+  /** Lowers the limit on silence to `silence_ms`. Does nothing if there is no limit. */
   hasten(silence_ms: number): void {
     if (Number.isFinite(this.silence_ms)) this.silence_ms = Math.min(this.silence_ms, silence_ms);
   }
 
-  /** Closes an idle connection properly. */
+  /** Closes an idle connection in the way that Postgres expects. */
   async close(): Promise<void> {
     this.lost ??= new ConnectionError('CONNECTION_ENDED', 'the pool is closed');
     if (this.#socket !== undefined) await this.client.end({ timeout: 1 }).catch(() => undefined);
@@ -163,7 +162,7 @@ export class Connection {
     return this.waited(at_ms) > this.silence_ms;
   }
 
-  /** Extends the limits after this process hung, because it has not read the answers yet. */
+  /** Extends the limits after this process hung, because answers may be there but not yet read. */
   forgive(ms: number): void {
     this.#received_ms += ms;
     this.until_ms += ms;
@@ -184,7 +183,7 @@ export class Connection {
     });
   }
 
-  /** Like `orLost`, for work that Postgres has to answer. */
+  /** Like `orLost`, for work that needs an answer from Postgres. */
   async #answer<T>(answer: PromiseLike<T>): Promise<T> {
     if (this.#pending === 0) this.#noteAnswer();
     this.#pending += 1;
@@ -193,7 +192,7 @@ export class Connection {
       this.answered = true;
       return result;
     } catch (error) {
-      // After an error that Postgres did not send, the package may have lost count of the answers.
+      // If Postgres did not send the error, postgres.js may have lost count of the answers.
       if (!isAnswer(error)) this.lose(error as Error);
       else {
         this.answered = true;
@@ -210,8 +209,8 @@ export class Connection {
     this.lost === null ? this.#answer(make(this.client)) : Promise.reject(this.lost);
 
   /**
-   * Returns the rows of a COPY as bytes. If the reader stops, or takes nothing for `idle_ms`, the
-   * connection is given up, because nothing else ends a COPY.
+   * Returns the rows of a COPY as bytes. Only losing the connection ends a COPY early. So if the
+   * reader stops, or takes nothing for `idle_ms`, the connection is lost.
    */
   copyOut(text: string, idle_ms: number): Readable {
     let finished = false;
@@ -254,7 +253,7 @@ export class Connection {
       end();
       this.silence_ms = silence_ms;
       this.until_ms = until_ms;
-      // The last rows may have paused the socket, and a stream that has ended never resumes it.
+      // The last rows may have paused the socket. An ended stream does not resume the socket.
       this.#socket?.resume();
     }
   }
@@ -268,7 +267,7 @@ export class Connection {
 
 export interface PoolOptions extends Pick<ConnectionOptions, 'url' | 'client'> {
   readonly most: number;
-  /** As in `ConnectionOptions`; also the maximum wait for a free connection. */
+  /** The same as in `ConnectionOptions`. It is also the maximum wait for a free connection. */
   readonly silence_ms: number;
 }
 
@@ -299,7 +298,7 @@ const probe = async (host: Host, options: Pick<PoolOptions, 'url' | 'client'>) =
 const sweep_ms = 250;
 /** Minimum time between two replacements of the connections to a read-only server. */
 const replace_every_ms = 1_000;
-/** A sweep that is this late shows that the process itself hung. */
+/** If a sweep comes this late, the process itself hung. */
 const standstill_ms = 1_000;
 const ended = (): ConnectionError => new ConnectionError('CONNECTION_ENDED', 'the pool is closed');
 
@@ -334,7 +333,7 @@ export class Pool {
     this.#sweeper.unref();
   }
 
-  /** Frees the slot of a lost connection at once, although its user may not know yet. */
+  /** Frees the slot of a lost connection at once, even if its user has not noticed yet. */
   #lost(connection: Connection): void {
     if (!connection.answered) this.#failures += 1;
     this.#hosts.forget();
@@ -368,7 +367,7 @@ export class Pool {
     return connection;
   }
 
-  /** Looks for a host again, because this server became a standby or is read-only for a while. */
+  /** Looks for a host again, because this server refused a write as read-only. */
   #replaceAll(): void {
     const now_ms = performance.now();
     if (now_ms - this.#oldest_ms < replace_every_ms) return;
@@ -414,7 +413,7 @@ export class Pool {
     this.#noteIdle();
   }
 
-  /** An idle pool does not keep the process alive. */
+  /** If no connection is in use, the pool does not keep the process alive. */
   #noteIdle(): void {
     if (this.#free.length < this.#all.size) return;
     this.#sweeper.unref();
@@ -432,7 +431,7 @@ export class Pool {
     const silent = [...this.#all].filter((connection) => connection.isSilent(at_ms));
     const late = [...this.#all].filter(({ until_ms }) => until_ms < at_ms);
     const lost = silent.length > 0 ? [...silent, ...late, ...this.#free] : late;
-    // Connections with a longer limit are on the same broken path, so they get the usual limit.
+    // Connections with a longer limit are on the same broken path, so they get the shorter limit.
     if (silent.length > 0) for (const one of this.#all) one.hasten(this.#silence_ms);
     for (const connection of lost) {
       const message = 'Postgres or its caller took too long';

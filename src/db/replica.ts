@@ -7,9 +7,9 @@ import { makeDb, openSql, probeSql, type Sql, type SqlOptions } from './client.j
 import type { Run } from './pool.js';
 
 /**
- * Reads from a replica that has replayed everything the primary had on its disk at the time of the
- * read, or from the primary if there is no such replica. So every read includes all acknowledged
- * writes of all processes, and nothing has to remember who wrote.
+ * Reads from a replica if it has replayed everything that the primary had on disk when the read
+ * began. Otherwise reads from the primary. So every read includes the acknowledged writes of all
+ * processes, and no process has to remember who wrote.
  */
 
 /** Returns true if reads go to the replica now. */
@@ -18,14 +18,14 @@ export const takesReads = async (reads: Sql): Promise<boolean> => {
   return row?.['is_replica'] === true;
 };
 
-/** How long a read waits for a replica that is behind or silent, and how often it checks. */
+/** How long a read waits for a replica that is behind or silent, and how often the read checks. */
 const max_ms = 200;
 const look_every_ms = 5;
 const probe_every_ms = 1_000;
 
 type ReplicaOptions = Omit<SqlOptions, 'url' | 'admit'> & { readonly url: string | undefined };
 
-/** Only for statements that read, because they may run twice. `end` also closes `primary`. */
+/** Only for statements that read: they may run twice. `end` also closes `primary`. */
 export const openReader = (primary: Sql, { url, ...options }: ReplicaOptions): Sql => {
   if (url === undefined) return primary;
   const readFlushed = makeLoader(async (keys: readonly 'flushed'[]) => {
@@ -36,7 +36,7 @@ export const openReader = (primary: Sql, { url, ...options }: ReplicaOptions): S
     const until_ms = performance.now() + max_ms;
     const at = await readFlushed('flushed');
     while (performance.now() < until_ms) {
-      // A replica that was promoted, or an old primary, has different log positions.
+      // Log positions of a promoted replica, or of an old primary, cannot be compared with these.
       const [row] = await run(
         (client) => client`
           select pg_is_in_recovery() and pg_last_wal_replay_lsn() >= ${at}::pg_lsn as has_all`,
@@ -51,7 +51,7 @@ export const openReader = (primary: Sql, { url, ...options }: ReplicaOptions): S
       throw new ConnectionError('NO_HOST', `the replica cannot be read: ${error.message}`);
     });
   const replica = openSql({ ...options, url, admit });
-  /** True if the last read from the replica succeeded. */
+  /** True if the last probe of the replica succeeded and no read has failed since. */
   let is_near = false;
   const probe = async (): Promise<void> => {
     is_near = await probeSql(replica).then(

@@ -7,7 +7,7 @@ type Rows<R> = PromiseLike<readonly R[]>;
 /** Returns the first row, or undefined. */
 export const firstRow = async <R>(rows: Rows<R>): Promise<R | undefined> => (await rows)[0];
 
-/** Returns the number that a query selects as `total`; 0 without a row. */
+/** Returns the number that a query selects as `total`, or 0 if there is no row. */
 export const readTotal = async (rows: Rows<{ readonly total: number }>): Promise<number> =>
   (await rows)[0]?.total ?? 0;
 
@@ -17,12 +17,12 @@ interface Page {
   readonly offset: number;
 }
 
-/** Postgres sees each size as a statement of its own, so there are only a few. */
+/** A few sizes, because Postgres prepares a separate statement for each. */
 const page_sizes = [11, 21, 51, 101];
 
 /**
- * Fetches at least one row more than the page, to see whether it is the last. The number is part of
- * the statement: without it, Postgres plans for a tenth of all rows and reads whole tables.
+ * Fetches at least one row more than the page, to see whether the page is the last. The number is
+ * in the text of the statement: with a parameter, Postgres would read whole tables.
  */
 export const limitToPage = (db: Db, { limit, offset }: Omit<Page, 'after'>) => {
   const size = page_sizes.find((one) => one > limit);
@@ -32,8 +32,8 @@ export const limitToPage = (db: Db, { limit, offset }: Omit<Page, 'after'>) => {
 };
 
 /**
- * The end of a statement, after its conditions: rows in the order of a UUID, the newest first,
- * after the page's cursor, and at least one row more than the page.
+ * The end of a statement, after its conditions: rows after the page's cursor, by UUID with the
+ * newest first, and at least one row more than the page.
  */
 export const newestFirst = (db: Db, id: string, page: Page) => db`
   ${page.after === null ? db`` : db`and ${db(id)} < ${page.after[0] as string}::uuid`}
@@ -43,6 +43,6 @@ export const newestFirst = (db: Db, id: string, page: Page) => db`
 /** A string S followed by this character sorts after every string that starts with S. */
 const last_sign = '\u{10ffff}';
 
-/** The condition that a column starts with a string. An index in the order of "C" supports it. */
+/** The condition that a column starts with a string. An index with collation "C" supports it. */
 export const startsWith = (db: Db, column: string, start: string) => db`
   ${db(column)} collate "C" >= ${start} and ${db(column)} collate "C" < ${start + last_sign}`;

@@ -3,8 +3,8 @@ import { makeLoop } from '../kit/loop.js';
 import type { Sql } from './client.js';
 
 /**
- * Ends transactions whose process hung or was cut off after it sent the text of a statement but not
- * its values. For Postgres they are not idle and no timeout applies, so their locks would stay.
+ * Ends transactions whose process hung, or was cut off, between the text of a statement and its
+ * values. Postgres does not consider them idle and applies no timeout: their locks would stay.
  */
 export const createStalledSweep = (sql: Sql, log: Logger, every_ms = 1_000, allowed_ms = 5_000) => {
   const turn = async (): Promise<'rest'> => {

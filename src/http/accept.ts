@@ -1,9 +1,9 @@
-/** Reads `Accept`, for addresses that answer with several media types. */
+/** Reads the `Accept` header, for addresses that can answer with several media types. */
 
 const media = /^(text\/html|application\/json|text\/markdown)$/;
 
 /**
- * Returns the media types that `Accept` names and that some address can offer, most wanted first.
+ * Returns the media types that `Accept` names and that the service can produce, most wanted first.
  * Types with `q=0` and wildcards are left out: a wildcard gets the default type.
  */
 export const namedTypes = (accept: string): readonly string[] =>
@@ -19,6 +19,6 @@ export const namedTypes = (accept: string): readonly string[] =>
     .sort((a, b) => b.q - a.q)
     .map(({ type }) => type);
 
-/** Returns the most wanted type of `offered`, or its first if `Accept` names none of them. */
+/** Returns the most wanted type of `offered`, or the first of `offered` if `Accept` names none. */
 export const preferredType = <T extends string>(accept: string, offered: readonly [T, ...T[]]): T =>
   namedTypes(accept).find((type): type is T => offered.some((one) => one === type)) ?? offered[0];

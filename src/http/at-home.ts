@@ -5,8 +5,8 @@ import { type Answer, type Claim, type Reply, reply } from './route.js';
 
 /**
  * Answers calls on the home process of their question, so that batches are large and one process
- * remembers everything about a question. If the home's answer is lost, this process answers: the
- * transactions hold locks, and the repeated body finds the answer that the home stored.
+ * remembers everything about a question. If the home's answer is lost, this process answers.
+ * Nothing is stored twice: transactions take locks, and a repeated body finds the stored answer.
  */
 
 export interface HomeTask<A> {
@@ -18,7 +18,7 @@ export interface HomeTask<A> {
 
 interface Answered {
   readonly answer: Reply | Fault;
-  /** True if the answer was stored under the call's key, in the transaction of the write. */
+  /** True if the transaction of the write stored the answer under the call's Idempotency-Key. */
   readonly is_stored: boolean;
 }
 
@@ -27,7 +27,7 @@ export type AnswerAtHome = ReturnType<typeof makeAnswerAtHome>;
 /** The clocks of two processes differ by less than this. */
 const skew_ms = 1_000;
 
-/** If the home had already stored this same call, turns the replay into a first answer. */
+/** If the replay is of this very call, which the home had stored, makes it a first answer. */
 const asFirst = (answer: Reply | Fault, tried_ms: number): Reply | Fault => {
   if (isFault(answer) || answer.headers?.['Idempotency-Replayed'] === undefined) return answer;
   const body = answer.body as Record<string, { created_at: string | Date }>;
@@ -39,7 +39,7 @@ const asFirst = (answer: Reply | Fault, tried_ms: number): Reply | Fault => {
 
 export const makeAnswerAtHome =
   (homes: HomeProcesses, { claimOf }: Pick<Idempotency, 'claimOf'>) =>
-  /** A request must be serialisable as JSON, except for its `claim`. */
+  /** Except for its `claim`, a request must be serialisable as JSON. */
   <A extends { readonly claim: Claim | null }>({ name, subjectOf, answer }: HomeTask<A>) => {
     type Sent = { readonly request: Omit<A, 'claim'>; readonly claim: HeldClaim | null };
     const askHome = homes.onHome<Sent, Answered>({

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Entity tags and `If-None-Match`: RFC 9110, 8.8.3 and 13.1.2. */
+/** Entity tags and `If-None-Match`: RFC 9110, sections 8.8.3 and 13.1.2. */
 
 /** Returns the entity tag of a body. It is weak because all content codings share it. */
 export const etagOf = (body: string | Uint8Array): string =>
@@ -18,7 +18,7 @@ export const matchesEtag = (wanted: string, etag: string): boolean =>
 /**
  * The body of an answer that is made piece by piece, such as an export or a stream of events. The
  * next piece is made only after the reader has taken the previous ones, so a body of any length
- * uses the memory of one piece.
+ * needs memory for only one piece.
  *
  *   made ──open──▶ first piece ready ──next…──▶ at the end ──▶ closed
  *     └───────────────────┴── the client is gone, or nothing may be sent any more ──▶ closed

@@ -25,10 +25,10 @@ export type OutgoingHead = Omit<Outgoing, 'body'>;
 
 export type BodyRead = { readonly value: unknown } | Fault;
 
-/** How a route of another protocol refuses a request. */
+/** The form in which a route of another protocol refuses requests. */
 export interface Refusals {
   readonly schema: TSchema;
-  /** `body` is the request's body, or undefined if it was not read yet. */
+  /** `body` is the request's body, or undefined if the body has not been read. */
   bodyOf(fault: Fault, request_id: string, body: unknown): object;
 }
 
@@ -47,22 +47,22 @@ export interface Request {
   readonly aborted: boolean;
   /** True while the body is still on its way. */
   readonly awaits_body: boolean;
-  /** The text of the body, or empty. */
+  /** The body as it arrived; empty if there is no body. */
   readonly raw_body: Uint8Array | string;
   /** Maximum time for the answer, if it differs from the usual deadline. */
   longest_ms?: number | undefined;
   /** True if a refusal is shown as a page. */
   shows_page?: boolean;
-  /** Set if the route's refusals have the form of another protocol. */
+  /** Set if the refusals of the route have the form of another protocol. */
   refusals?: Refusals | undefined;
-  /** True while an answer is sent piece by piece: that has no deadline, only a stall limit. */
+  /** True while an answer is sent piece by piece. Then there is only a stall limit, no deadline. */
   readonly is_streaming?: boolean;
   header(name: string): string;
   /** Returns the parsed body. Called at most once, and only if the route takes a body. */
   readBody(): BodyRead;
   /** Like `readBody`, for a page, whose body is a form. */
   readForm?(): BodyRead;
-  /** True if a page makes this call to render itself. Its reads do not count; nothing is logged. */
+  /** True if a page makes this call to render itself. It is not logged; limits ignore reads. */
   readonly is_inner?: boolean;
   /** Sends the one answer. Returns false if it is too late. */
   send(outgoing: Outgoing): boolean;
@@ -71,9 +71,9 @@ export interface Request {
    * There is one listener at a time.
    */
   onGone?(listener: () => void): void;
-  /** Calls the listener after the deadline has answered the request, so that its work ends. */
+  /** Calls the listener once the deadline has passed, so that work for this request ends. */
   giveUp?(): void;
-  /** Sends a body piece by piece. If it is missing, only whole answers can be sent. */
+  /** Sends a body piece by piece. If this method is missing, only whole answers can be sent. */
   stream?(head: OutgoingHead, body: BodyStream): Promise<void>;
 }
 
@@ -81,7 +81,7 @@ const node_id = randomBytes(4).toString('hex');
 let request_count = 0;
 const sane_id = /^[A-Za-z0-9._:-]{1,128}$/;
 
-/** Returns the client's id if it is sane and contains no credential, otherwise a new one. */
+/** Returns the client's id if it is well-formed and contains no credential, otherwise a new id. */
 export const requestId = (given: string): string => {
   if (given !== '' && sane_id.test(given) && !hasCredential(given)) return given;
   request_count += 1;
@@ -93,8 +93,8 @@ const trace_form = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*
 
 /**
  * Reads the trace of a request from its `traceparent` (W3C Trace Context), for log lines in
- * OpenTelemetry's terms. The span is the caller's, because this service makes none. Returns null if
- * the header is missing or invalid, which is not an error.
+ * OpenTelemetry's terms. The span is the caller's, because this service makes no spans. Returns
+ * null if the header is missing or invalid, which is not an error.
  */
 export const readTrace = (
   traceparent: string,
@@ -119,15 +119,15 @@ const describe = (address: ipaddr.IPv4 | ipaddr.IPv6): Address => {
   return { text, limit_key: `${prefix.join(':')}::/64` };
 };
 
-/** Reads an address that an `AddressReader` wrote. */
+/** Reads an address from the text that an `AddressReader` made. */
 export const readAddressText = (text: string): Address => describe(ipaddr.process(text));
 
 export type AddressReader = (remote: string, forwarded_for: string) => Address;
 
 /**
  * Reads the raw remote address (the bytes that uWS gives, as latin1) and X-Forwarded-For. Only the
- * part of the header that trusted proxies wrote is believed: read from the right, the first address
- * that is not a trusted proxy is the client.
+ * part of the header that trusted proxies wrote counts. From the right, the first address that does
+ * not belong to a trusted proxy is the client's.
  */
 export const makeAddressReader = (trusted_proxies: readonly string[]): AddressReader => {
   const trusted = trusted_proxies.map(parseRange);
@@ -162,7 +162,7 @@ export const makeAddressReader = (trusted_proxies: readonly string[]): AddressRe
 };
 
 /**
- * Returns true if a header may have this value, which must be printable ASCII. The engine writes it
+ * Returns true if the text may be the value of a header: only printable ASCII. The engine writes it
  * unchanged: a line break would start another header, and Node 24 garbles other characters.
  */
 export const isHeaderText = (value: string): boolean => /^[\t -~]*$/.test(value);
@@ -174,7 +174,7 @@ const header_bytes_limit = 8_192;
 export const isTooLarge = (count: number, bytes: number): boolean =>
   count > header_limit || bytes > header_bytes_limit;
 
-/** With https the name starts with `__Host-`: no other host of the domain can set this cookie. */
+/** With https the name starts with `__Host-`, so no other host of the domain can set the cookie. */
 export const sessionCookieName = (public_url: string): string =>
   public_url.startsWith('https://') ? '__Host-session' : 'session';
 
@@ -204,11 +204,11 @@ const exposed =
   'Deprecation, Sunset, Idempotency-Replayed, X-Log-Next, X-Log-Head, X-Log-Oldest, X-Export-Snapshot, ' +
   'X-Export-As-Of, X-Export-Rows, Content-Disposition';
 
-/** Headers of every answer. `only_https` makes browsers use only TLS from then on. */
+/** The headers of every answer. With `only_https`, browsers use only TLS from then on. */
 export const commonHeaders = (only_https: boolean): Headers => [
   ['Access-Control-Allow-Origin', '*'],
   ['Access-Control-Expose-Headers', exposed],
   ['X-Content-Type-Options', 'nosniff'],
-  // For a year. Subdomains are left out: this service knows nothing about them.
+  // For one year. Subdomains are left out, because this service knows nothing about them.
   ...(only_https ? [['Strict-Transport-Security', 'max-age=31536000'] as const] : []),
 ];

@@ -20,8 +20,8 @@ export const no_credentials: Credentials = { api_key: '', authorization: '', adm
 /**
  * Returns the credentials that the route uses. Clients set their headers once and send them with
  * every call, so a credential that a route does not need is ignored. The admin key counts on admin
- * routes, and on other routes only if it came alone. A key together with a Bearer token would be
- * two callers, unless the call is about the key: then the token says who acts.
+ * routes, and on other routes only if it came alone. A key and a Bearer token name two callers, so
+ * they are refused together. If the call is about the key, the token names the caller.
  */
 export const chooseCredentials = (
   { auth, takes_key }: Pick<Route, 'auth' | 'takes_key'>,
@@ -43,7 +43,7 @@ export const keyInToken = (authorization: string): string | undefined =>
 
 const key_in_query = /(?:^|[=&])sk_[A-Za-z0-9]{20,}/;
 
-/** Finds the person of the session cookie. Public pages ignore it, so they can be cached. */
+/** Finds the person who has this session. Public pages send no token, so they can be cached. */
 const identifyVisitor = async (token: string, authenticate: Authenticate) => {
   if (token === '') return anonymous;
   const caller = await authenticate({ ...no_credentials, authorization: `Bearer ${token}` });
@@ -51,9 +51,9 @@ const identifyVisitor = async (token: string, authenticate: Authenticate) => {
 };
 
 /**
- * Returns true if a page of another site sent the form. Browsers send the origin of a form. Other
- * clients have only the cookies that they were given. On plain http, browsers may reach the service at
- * several addresses (`localhost`, `127.0.0.1`), so there the `Host` of the request is allowed too.
+ * Returns true if a page of another site sent the form. Browsers say where a form comes from. If a
+ * request does not say it, no browser sent it. On plain http, browsers may reach the service at
+ * several addresses (`localhost`, `127.0.0.1`), so there the request's `Host` is allowed too.
  */
 export const isCrossOrigin = ({ headers }: Request, public_url: string): boolean => {
   const site = headers['sec-fetch-site'];

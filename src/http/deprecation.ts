@@ -5,7 +5,7 @@ export interface Deprecation {
   readonly since: string;
   /** The route may be removed on or after this day. */
   readonly sunset?: string;
-  /** The page that explains why, and what to do. */
+  /** The page that says why the route is deprecated, and what to do. */
   readonly link?: string;
   /** The address that replaces the route. */
   readonly successor?: string;
@@ -23,7 +23,7 @@ export const deprecationHeaders = (deprecated: Deprecation | undefined): readonl
   return headers;
 };
 
-/** Returns one sentence for the documents. */
+/** Returns one sentence about the deprecation, for the documents of the API. */
 export const describeDeprecation = ({ since, sunset, link, successor }: Deprecation): string => {
   const parts = [
     `Deprecated since ${since}`,

@@ -3,7 +3,7 @@ import type { Config } from '../config.js';
 import type { Sql } from '../db/client.js';
 import type { RedisClient } from '../redis/client.js';
 
-/** The parts that every feature gets, one value per process. Features add their own. */
+/** The values that every feature gets; each process makes them once. Features may need more. */
 export interface Deps {
   readonly config: Config;
   readonly log: Logger;

@@ -1,13 +1,13 @@
 import type { Db } from '../db/client.js';
 
-/** Claims and stored answers in Postgres. All times are the database's. */
+/** Claims and stored answers in Postgres. All times are from the clock of the database. */
 
 export interface NewClaim {
   readonly scope: string;
   readonly key: string;
   readonly route: string;
   readonly digest: Buffer;
-  /** Digest of the credentials that the call ends; null for nearly every call. */
+  /** Digest of the credentials that the call makes invalid; null for nearly every call. */
   readonly credential: Buffer | null;
   readonly lease_id: string;
 }
@@ -21,11 +21,11 @@ export interface KnownRow extends Pick<NewClaim, 'scope' | 'key' | 'digest' | 'l
 const kept_hours = 24;
 
 /**
- * Claims every free key: one that is new, older than a day, or held by the same request with an
- * expired lease. Returns the rows of all other keys. Sending the same claim again succeeds.
+ * Claims every free key: a new one, one older than a day, or one that the same request holds with
+ * an expired lease. Returns the rows of all other keys. The same claim may be sent again.
  *
  * This does not wait until the commit is on disk. If a crash of Postgres loses a claim, the call
- * had no effect yet: the commit of the effect would have written the claim to disk too.
+ * had no effect yet: the commit of its effect would have written the claim to disk too.
  */
 export const claimAll = async (
   db: Db,
@@ -73,7 +73,7 @@ const findAll = (
     ${claims.map(({ key }) => key)}::text[]
   ) as d (scope, key) on d.scope = i.scope and d.key = i.key`;
 
-/** Returns the answer to a call that ended its own credentials, for `within_ms` after it. */
+/** Returns the answer to a call that made its own credentials invalid, up to `within_ms` later. */
 export const findByCredential = async (
   db: Db,
   claim: NewClaim,
@@ -92,8 +92,8 @@ export const findByCredential = async (
 type Held = Pick<NewClaim, 'scope' | 'key' | 'lease_id'>;
 
 /**
- * Stores answers under their claims, and returns the leases that were still held. Replaces an
- * answer that is already stored only if `replaces`.
+ * Stores answers under their claims. Returns the leases that were still held. If `replaces` is
+ * false, an answer that is already stored stays.
  */
 export const storeAnswers = async (
   db: Db,
@@ -123,7 +123,7 @@ export const deleteClaim = async (db: Db, claim: Held): Promise<void> => {
       and state = 'running'`;
 };
 
-/** Deletes at most `most` rows older than a day; returns how many. Several may run at once. */
+/** Deletes at most `most` rows older than a day; returns how many. Concurrent calls are safe. */
 export const deleteOld = async (db: Db, most: number): Promise<number> => {
   const gone = await db`
     delete from idempotency

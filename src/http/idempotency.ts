@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Sql, Tx } from '../db/client.js';
 import { createGroupCommit } from '../db/group-commit.js';
-import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
+import { common_faults, type Fault, isFault, refuse, refuseFields } from '../kit/fault.js';
 import { makeId } from '../kit/ids.js';
 import { describeError } from '../kit/log.js';
 import { makeLoop } from '../kit/loop.js';
@@ -25,11 +25,11 @@ import type { Answer, Claim, Context, Route } from './route.js';
  *
  * States of a key: free → running (claimed, with a lease as long as a request may take) → done
  * (with the answer) → free after 24 hours. When a lease expires, the key is free for the same
- * request; when a claim is released, for any request. `lease_id` is the fence: only the claim that
- * still holds the key can store an answer. A call that outlived its lease rolls its effect back
- * instead of repeating it.
+ * request only. When a claim is released, the key is free for any request. Only the claim whose
+ * `lease_id` still holds the key can store an answer. If a call takes longer than its lease, it may
+ * have lost the key, and then rolls its effect back.
  *
- * A handler calls this last in the transaction of its effect:
+ * A handler makes this call the last one in the transaction of its effect:
  *
  *     await ctx.storeAnswer(tx, answer);          // does nothing without a key
  *
@@ -65,7 +65,7 @@ export const storeInTransaction = async (tx: Tx, answers: readonly Answered[]): 
   for (const { claim, answer } of answers) claim.stored = answer;
 };
 
-/** A call with a key. A repeat gets the stored answer only if every part is the same. */
+/** A call with a key. A repeat gets the stored answer only if all of these parts are the same. */
 export interface CallToClaim {
   /** The caller that the key belongs to. */
   readonly scope: string;
@@ -74,7 +74,7 @@ export interface CallToClaim {
   /** Path and query. */
   readonly target: string;
   readonly raw_body: Uint8Array | string;
-  /** The credentials, if the call ends them (they are invalid when it is repeated); else null. */
+  /** The credentials, if the call makes them invalid: a repeat then has no caller. Else null. */
   readonly credential: string | null;
 }
 
@@ -97,14 +97,14 @@ interface IdempotencyOptions {
   readonly lease_ms?: number;
 }
 
-/** A repeated call that ended its credentials gets its first answer for this long. */
+/** If a call made its own credentials invalid, a repeat gets the first answer for this long. */
 const ended_ms = 10 * 60_000;
-/** Minimum length of its key, which must not be guessable: the answer needs no credentials. */
+/** Minimum length of the key of a repeat without valid credentials: nobody may guess the key. */
 const unguessable = 20;
 
 const nameOf = ({ scope, key }: Pick<NewClaim, 'scope' | 'key'>): string => `${scope}\n${key}`;
 
-/** Digests are keyed: a plain hash would let a password in a body be found by guessing. */
+/** Digests are keyed. A plain hash would reveal a password in a body to somebody who guesses. */
 const makeClaimReader = (secret_key: string) => {
   const digest_key = deriveKey(secret_key, 'prediction-forum idempotency digests 1');
   const digestOf = (text: string, body: Uint8Array | string): Buffer =>
@@ -123,7 +123,7 @@ export const createIdempotency = (options: IdempotencyOptions) => {
   const { sql, secret_key, log, lease_ms = 10_000 } = options;
   const sealer = createSealer(secret_key, 'prediction-forum kept answers 1');
   const newClaimOf = makeClaimReader(secret_key);
-  /** Concurrent claims share a statement. Resolves with the row of a key that is not free. */
+  /** Concurrent claims share a statement. If a key is not free, resolves with its row. */
   const claiming = createGroupCommit<NewClaim, KnownRow | 'claimed' | undefined>({
     one_of: nameOf,
     async commit(claims) {
@@ -152,27 +152,27 @@ export const createIdempotency = (options: IdempotencyOptions) => {
     work.catch((error: unknown) => log.warn(describeError(error), `idempotency: ${message}`));
 
   return {
-    /** A claim that another process holds, for a call that it sent here. */
+    /** For a call that another process sent here: makes the claim that the other process holds. */
     claimOf,
     async claim(call: CallToClaim): Promise<Claimed> {
       const wanted = newClaimOf(call);
       const row = await claiming.add(wanted);
       if (row === 'claimed') return { kind: 'claimed', claim: claimOf(wanted) };
-      // The row was deleted in between.
+      // The row was deleted just after it blocked this claim.
       if (row === undefined) return { kind: 'running' };
       if (!wanted.digest.equals(row.digest)) return { kind: 'mismatch' };
       if (row.state === 'running') return { kind: 'running' };
       const answer = openAnswer(row);
-      // Sealed with another SECRET_KEY: the answer is lost, and repeating the call would be wrong.
+      // The answer was sealed with another SECRET_KEY and is lost. The call must not be repeated.
       return answer === null ? { kind: 'mismatch' } : { kind: 'replay', answer };
     },
-    /** Returns the first answer to a call that ended its credentials, or null. */
+    /** Returns the first answer to a call that made its credentials invalid, or null. */
     async findEnded(call: CallToClaim): Promise<Answer | null> {
       if (call.credential === null || call.key.length < unguessable) return null;
       const row = await findByCredential(sql, newClaimOf(call), ended_ms);
       return row === undefined ? null : openAnswer(row);
     },
-    /** Stores the answer of a call that has no transaction of its own. Never throws. */
+    /** Stores the answer to a call that has no transaction of its own. Never throws. */
     storeAfter: (claim: Claim, answer: Answer) =>
       orWarn(storeAnswers(sql, [toRow({ claim, answer })], false), 'an answer was not stored'),
     /** Frees the key of a call that had no effect. Never throws. */
@@ -183,8 +183,8 @@ export const createIdempotency = (options: IdempotencyOptions) => {
 
 /**
  * Returns true for success, and for refusals by which a handler judged the current state (conflict,
- * permission, not_found): a late repeat gets the same refusal. A refusal of the request itself, of
- * a limit or of an outage frees the key, so that a corrected request can use it.
+ * permission, not_found): a later repeat gets the same refusal. If the request, a limit or an
+ * outage caused the refusal, the key becomes free, so that a corrected request can use it.
  */
 export const isKept = (answer: Answer): boolean =>
   !isFault(answer) || ['conflict', 'permission', 'not_found'].includes(answer.def.category);
@@ -221,12 +221,12 @@ const refuseRunning = (): Fault =>
 const refuseKey = (): Fault => {
   const problem = 'must have 1 to 255 printable ASCII characters';
   const fields = [{ path: `header.${key_header}`, message: problem }];
-  return refuse(common_faults.INVALID_REQUEST, { message: `Idempotency-Key ${problem}.`, fields });
+  return refuseFields(fields, `Idempotency-Key ${problem}.`);
 };
 
 /**
- * Returns the handler's answer, or the first answer if this request already had one. Caller, limits
- * and shape of the request were checked before, so a refusal by those checks leaves the key free.
+ * Returns the handler's answer, or the first answer if this request already had one. The caller,
+ * the limits and the request's form were checked before, so their refusals leave the key free.
  */
 export const answerOnce = async (
   ctx: Context,
@@ -246,14 +246,14 @@ export const answerOnce = async (
     else if (isFault(answer) || claim.stored === null) await idempotency.storeAfter(claim, answer);
     return answer;
   } catch (error) {
-    // If the commit took effect after all, its answer is stored and stays.
+    // If the transaction was committed after all, its answer is stored, and this deletes nothing.
     await idempotency.release(claim);
     if (error instanceof ClaimLostError) return refuseRunning();
     throw error;
   }
 };
 
-/** Returns the answer to the call that ended these credentials, or null. */
+/** Returns the answer to the call that made these credentials invalid, or null. */
 export const findEnded = async (
   request: Request,
   route: Route,
@@ -267,7 +267,7 @@ export const findEnded = async (
 
 const max_per_turn = 2_000;
 
-/** Deletes answers after a day. Any number of these sweeps may run. */
+/** Deletes answers after a day. Any number of these sweeps may run at once. */
 export const createIdempotencySweep = (sql: Sql, log: Logger, every_ms = 60_000): Service =>
   makeLoop({
     name: 'idempotency sweep',

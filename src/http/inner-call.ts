@@ -20,7 +20,7 @@ interface InnerCallParts {
 export interface InnerAnswer {
   readonly status: number;
   readonly headers: Outgoing['headers'];
-  /** The parsed value of JSON, otherwise the text. */
+  /** If the answer is JSON, the parsed value; otherwise the text. */
   readonly body: unknown;
 }
 
@@ -64,7 +64,7 @@ class InnerRequest implements WholeCall {
   }
 
   exceeds(): boolean {
-    // The body of the page itself was already limited.
+    // The size of the body of the page itself was checked before.
     return false;
   }
 

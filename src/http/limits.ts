@@ -11,12 +11,12 @@ import type { Context } from './route.js';
 /**
  * Rate limits: exact sliding windows. All windows of a call are checked and taken together, and a
  * refused call consumes nothing. Calls of one turn of the event loop go to Redis as one script
- * call. If Redis does not answer within `patience_ms`, a local limiter with limit ÷ processes takes
- * over for a second at a time. So a call never hangs, and there is always a limit.
+ * call. If Redis does not answer within `patience_ms`, this process counts on its own for a second
+ * and divides the limit by the number of processes. A call never hangs or escapes the limits.
  *
  * A key contains its subject, an address or an account, as its hash tag. In a cluster, each subject
  * is counted on its own node, by its own script call. If one subject refuses, the call is given
- * back to the subjects that admitted it. If a node is down, the local limiter counts its subjects.
+ * back to the subjects that admitted it. If a node is down, this process counts its subjects.
  */
 
 export type { Taken, Window };
@@ -31,9 +31,9 @@ interface LimiterOptions {
 }
 
 const script = loadScript('windows-n.lua');
-const max_calls_a_script = 128;
+const max_calls_per_script = 128;
 
-/** `take` counts a call; `look` only reads; a number gives back the call taken then, and reads. */
+/** `take` counts a call; `look` only reads; a time removes the call taken then, and reads. */
 interface Call {
   readonly windows: readonly Window[];
   readonly act: 'take' | 'look' | number;
@@ -59,7 +59,7 @@ const subjectOf = ({ key }: Window): string => key.slice(key.indexOf(':') + 1);
 export const limitKey = (prefix: string, window: Window): string =>
   `${prefix}:{limits:${subjectOf(window)}}:${window.key.slice(0, window.key.indexOf(':'))}`;
 
-/** Counts many calls with one script call. */
+/** Sends many calls to Redis with one call of the script. */
 const callScript = async (
   { redis, prefix }: LimiterOptions,
   batch: readonly Call[],
@@ -99,7 +99,7 @@ const callRedis = async (
   return calls.map((call) => answers.get(call) as Taken);
 };
 
-/** For a caller that only looks, a window without calls has a reset of 0. */
+/** If a caller only looks, a window without calls has a reset of 0. */
 const toLeft = (windows: readonly Window[], { left, reset_ms }: Taken): readonly Left[] =>
   windows.map(({ limit }, n) => ({
     left: left[n] ?? 0,
@@ -142,10 +142,10 @@ const join = (windows: readonly Window[], split: Parts, parts: readonly Taken[])
   };
 };
 
-/** Counts the windows of one Redis node. Resolves with null if the node does not answer. */
+/** Counts windows on one Redis node. Resolves with null if the node does not answer. */
 const makeNode = (options: LimiterOptions, isStopped: () => boolean) => {
   const { redis, log } = options;
-  /** Until then Redis is considered unavailable, and this process counts on its own. */
+  /** Before this time, Redis is considered unavailable and this process counts on its own. */
   let away_until = 0;
   const noteAway = (error: unknown): void => {
     if (Date.now() >= away_until && !isStopped()) {
@@ -157,7 +157,7 @@ const makeNode = (options: LimiterOptions, isStopped: () => boolean) => {
     if (redis.status !== 'ready') noteAway(new Error('no connection'));
     return Date.now() < away_until;
   };
-  /** Runs one script call at a time. Calls that arrive meanwhile share the next one. */
+  /** Runs the script once at a time. Calls that arrive meanwhile share its next run. */
   const inRedis = makeLoader<Taken, Call>(
     async (calls) => {
       if (isAway()) throw new Error('Redis is unavailable');
@@ -168,7 +168,7 @@ const makeNode = (options: LimiterOptions, isStopped: () => boolean) => {
         throw error;
       }
     },
-    { most: max_calls_a_script, at_once: 1 },
+    { most: max_calls_per_script, at_once: 1 },
   );
 
   return async (windows: readonly Window[], act: Call['act']): Promise<Taken | null> =>
@@ -223,7 +223,7 @@ export const createLimiter = (options: LimiterOptions) => {
       if (subjects.length < 2) return takePart(windows);
       const taken = join(windows, subjects, await Promise.all(subjects.map(takePart)));
       if (taken.allowed) return taken;
-      // A refused call consumes nothing.
+      // Some subjects may have admitted the call, but a refused call must consume nothing.
       const left = await giveBack(windows, taken);
       const reset_ms = left.map((one) => one.reset_ms);
       return { ...taken, left: left.map((one) => one.left), reset_ms };
@@ -235,7 +235,7 @@ export const createLimiter = (options: LimiterOptions) => {
     },
     /**
      * Takes back an admitted call as if it had never counted, and returns the calls left. Does
-     * nothing if the call already left its window. If Redis does not answer, the call counts.
+     * nothing if the call already left its window. If Redis does not answer, the call still counts.
      */
     giveBack,
     stop(): void {
@@ -259,7 +259,7 @@ const stateOf = (
     .map(({ name }, n) => `"${name}";r=${left[n]};t=${Math.ceil((reset_ms[n] ?? 0) / 1000)}`)
     .join(', ');
 
-/** Updates the `RateLimit` header after a call was given back. */
+/** Updates the `RateLimit` header when a call no longer counts. */
 export const showGivenBack = (
   { headers }: Context,
   windows: readonly Window[],

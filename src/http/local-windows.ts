@@ -1,7 +1,7 @@
 export interface Window {
   /** The name in the headers, such as `key`, `ip` or `predictions`. */
   readonly name: string;
-  /** The limit and the caller that it counts, without the Redis prefix. */
+  /** The limit and the caller whose calls it counts, without the Redis prefix. */
   readonly key: string;
   readonly limit: number;
   readonly window_ms: number;
@@ -15,7 +15,7 @@ export interface Taken {
   /** Per window, in the given order: calls left, and ms until the oldest counted call expires. */
   readonly left: readonly number[];
   readonly reset_ms: readonly number[];
-  /** When the call was taken, by the clock that counted it. Giving it back needs this time. */
+  /** When the call was counted, by the clock of the counter. Needed to give the call back. */
   readonly at_ms: number;
   /** True if counted in the memory of this process, not in Redis. */
   readonly is_local: boolean;
@@ -29,12 +29,12 @@ export interface Left {
   readonly reset_ms: number;
 }
 
-/** When this many callers are remembered, the first sweep removes those with expired windows. */
+/** When this many callers are stored, a sweep removes callers whose windows have expired. */
 const first_sweep = 100_000;
 
 /**
- * Counts windows in the memory of one process. `share` is the number of processes that each count
- * for themselves. The tests compare Redis with this.
+ * Counts windows in the memory of one process. `share` is the number of processes among which the
+ * limit is divided. The tests compare the counts in Redis with these.
  */
 export const makeLocalWindows = (share: number) => {
   const lists = new Map<string, { readonly list: number[]; readonly end: number }>();

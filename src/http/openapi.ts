@@ -5,7 +5,7 @@ import { describeDeprecation } from './deprecation.js';
 import { type Auth, type Route, takesKey } from './route.js';
 import { fields_schema, named } from './schemas.js';
 
-/** Makes OpenAPI 3.1 from the route values. TypeBox schemas already are JSON Schema 2020-12. */
+/** Makes the OpenAPI 3.1 document from the routes. TypeBox schemas are JSON Schema 2020-12. */
 
 export interface DocumentInfo {
   readonly title: string;
@@ -18,7 +18,7 @@ interface DocumentParts {
   readonly server_url: string;
   /** Descriptions of the tags, by name. */
   readonly tags: Readonly<Record<string, string>>;
-  /** Returns an example of a body. */
+  /** Returns an example of the route's body. */
   readonly bodyOf: (route: Route) => unknown;
 }
 
@@ -87,7 +87,7 @@ const openObject = (schema: Readonly<Record<string, unknown>>): Record<string, u
 
 const isEmpty = (value: object): boolean => Object.keys(value).length === 0;
 
-/** Copies a value, with references for named schemas, which it puts into `components`. */
+/** Copies a value. Named schemas go into `components`, and the copy refers to them. */
 const referToNamed = (value: unknown, components: Map<string, object>): unknown => {
   if (Array.isArray(value)) return value.map((item) => referToNamed(item, components));
   if (typeof value !== 'object' || value === null) return value;

@@ -1,19 +1,19 @@
-import { common_faults, type Fault, isFault, refuse } from '../kit/fault.js';
+import { type Fault, isFault, refuseFields } from '../kit/fault.js';
 import { isId, sha256 } from '../kit/ids.js';
 import { parseTime } from '../kit/time.js';
 import { type Answer, reply } from './route.js';
 
 /**
  * Keyset pages: a cursor contains the sort values of the last row that was shown, so pages stay
- * right while rows are added. It belongs to one list: one path with one order and one filter.
- * Clients treat the cursor as opaque. `offset` is for clients that count rows; it costs as much as
- * reading the rows it skips, so it is limited.
+ * correct while rows are added. A cursor belongs to one list: one path with one order and one
+ * filter. Clients treat it as opaque. `offset` is for clients that count rows. It costs as much as
+ * reading the rows that it skips, so it is limited.
  */
 
 type CursorPart = string | number | null;
 export type CursorKey = readonly CursorPart[];
 /**
- * The kind of a cursor's part, so that a made-up cursor is refused here and not by Postgres.
+ * The kind of one value in a cursor, so that a made-up cursor is refused here and not by Postgres.
  * `number` is a 32-bit integer. `number` and `time` may be null in rows that lack them.
  */
 export type CursorKind = 'id' | 'number' | 'time' | 'text';
@@ -32,7 +32,7 @@ interface ListPage extends PageRequest {
   readonly mark: string;
 }
 
-/** Members of a query that change how rows are shown, not which rows are listed. */
+/** Query parameters that change how rows are shown, not which rows are listed. */
 const of_pages = new Set(['limit', 'cursor', 'offset', 'include', 'format']);
 
 /** Returns a mark that identifies a list: a part of the digest of its path, order and filter. */
@@ -46,7 +46,7 @@ export const listMark = (path: string, query: Readonly<Record<string, unknown>>)
 export const encodeCursor = (mark: string, key: CursorKey): string =>
   Buffer.from(JSON.stringify([mark, ...key])).toString('base64url');
 
-/** Returns true for a time as rows show it: to the microsecond at most, readable by Postgres. */
+/** Returns true for a time in the form of our rows (microseconds) that Postgres can read. */
 const isTime = (text: string): boolean =>
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z$/.test(text) && parseTime(text) !== null;
 
@@ -78,12 +78,11 @@ export const decodeCursor = (
 
 /** Refuses a cursor that its list never issued. */
 export const refuseCursor = (): Fault =>
-  refuse(common_faults.INVALID_REQUEST, {
-    message:
-      'The cursor does not belong to this list. Send next_cursor of the previous page with the ' +
+  refuseFields(
+    [{ path: 'query.cursor', message: 'must be next_cursor of the previous page' }],
+    'The cursor does not belong to this list. Send next_cursor of the previous page with the ' +
       'same filters and sort, or no cursor to start again.',
-    fields: [{ path: 'query.cursor', message: 'must be next_cursor of the previous page' }],
-  });
+  );
 
 interface PageQuery {
   readonly limit: number;
@@ -120,7 +119,7 @@ export const makePage = <R>(
   return { rows, next_cursor: encodeCursor(mark, keyOf(rows[limit - 1] as R)) };
 };
 
-/** Returns a `Link: rel="next"` header with the rest of the query; no header on the last page. */
+/** Returns a `Link: rel="next"` header that repeats the query; no header on the last page. */
 export const pageHeaders = (
   path: string,
   query: Readonly<Record<string, unknown>>,
@@ -145,7 +144,7 @@ interface List<R> {
   /** Returns the members of the answer besides the rows. */
   count(): Promise<{ readonly total: number }>;
   show?(row: R): object;
-  /** Left out if the id alone is the key. */
+  /** May be missing if the id alone is the key. */
   readonly kinds?: readonly CursorKind[];
   keyOf?(row: R): CursorKey;
 }

@@ -46,8 +46,8 @@ import { compileCheck, compileQuery } from './validation.js';
  * limits → validation → Idempotency-Key → handler → answer. Nothing in here may throw into uWS, and
  * every request is answered before the deadline.
  *
- * A 304 does not count against limits. It is counted like any other call at first, so that no
- * client gets work done beyond the limits, and is given back before the answer goes out.
+ * A 304 does not count against limits. At first it is counted like any other call, so that no
+ * client gets work done beyond the limits. The count is taken back before the answer goes out.
  */
 
 export interface MountOptions<D> {
@@ -62,7 +62,7 @@ export interface MountOptions<D> {
   readonly authenticate: Authenticate;
   /** Refuses a request whose signature is wrong. Returns null if there is nothing to check. */
   readonly checkSignature?: (request: Request, caller: Caller) => Promise<Fault | null> | null;
-  /** If missing, the header `Idempotency-Key` is ignored. */
+  /** If this is missing, the header `Idempotency-Key` is ignored. */
   readonly idempotency?: Idempotency;
   readonly cache: ResponseCache;
   readonly windowsOf: (route: Route<D>, caller: Caller, address: Address) => readonly Window[];
@@ -70,20 +70,20 @@ export interface MountOptions<D> {
   readonly onThrown?: (error: unknown) => void;
   /** Called before the answer to a write that was carried out. */
   readonly onWritten?: () => void;
-  /** Called for every call to a route, before its answer goes out. */
+  /** Called for every call of a route, before the answer goes out. */
   readonly onAnswered?: (caller: Caller, route: Route<D>, answer: Reply | Fault) => void;
   readonly trusted_proxies: readonly string[];
-  /** True if clients reach the service only over TLS; answers tell browsers to remember that. */
+  /** True if clients reach the service only over TLS. Answers then tell browsers so. */
   readonly only_https?: boolean;
   /** Maximum time for a request. After it the client gets 503. */
   readonly deadline_ms?: number;
 }
 
-/** A call that has arrived completely. A socket adds its calls to `open` itself. */
+/** A call that has arrived completely. Sockets add their calls to `open` themselves. */
 export interface WholeCall extends Request {
-  /** Set by `call`: true if the call may end the credentials of its caller. */
+  /** Set by `call`: true if the call may make the credentials of its caller invalid. */
   ends_credentials: boolean;
-  /** Returns true if the body has more bytes than this. */
+  /** Returns true if the body has more than `limit` bytes. */
   exceeds(limit: number): boolean;
 }
 
@@ -95,8 +95,8 @@ const bodyLimitOf = (found: Found<{ readonly route: Pick<Route, 'body_limit'> }>
   (found.kind === 'route' ? found.entry.route.body_limit : undefined) ?? usual_body_limit;
 
 /**
- * Returns true if a refusal is shown as a page: for pages, unless a program wants another form; for
- * other HTML, such as widgets, and for unknown addresses, if the caller accepts HTML.
+ * Returns true if a refusal is shown as a page: at a page's address, unless the client prefers
+ * another type; for other HTML or an unknown address outside `/api/`, only if it accepts HTML.
  */
 const showsPage = (
   { path, headers }: Request,
@@ -198,15 +198,15 @@ export const mount = <D>(app: TemplatedApp, options: MountOptions<D>) => {
 };
 
 /**
- * Maximum number of open writes in a process. More are refused at once with 503, so that admitted
- * writes are answered soon, however many more are sent.
+ * Maximum number of open writes in a process. Further writes are refused at once with 503, so that
+ * admitted writes are answered soon under any load.
  */
 const max_open_writes = 512;
 
 const refuseBusy = (): Fault =>
   refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
 
-/** Answers a call by the route that was found for it. Never throws and never rejects. */
+/** Answers a call with the route that was found for it. Never throws and never rejects. */
 const makeRespond = <D>(options: MountOptions<D>, finish: Finish) => {
   const { log } = options;
   const respond = makeResponder(options);
@@ -256,7 +256,7 @@ const admin_path = {
   is_page: false,
 };
 
-/** Refuses a path without a route or method. Only admins learn that an admin path exists. */
+/** Refuses a path that has no route, or not for this method. Only admins learn of admin paths. */
 const respondUnrouted = async (
   { request }: Context,
   allow: readonly string[] | null,
@@ -313,7 +313,7 @@ const readBodyFor = ({ body, takes_key, is_page }: Route, request: Request): Bod
   return takes_key && request.raw_body.length === 0 ? { value: {} } : request.readBody();
 };
 
-/** Checks the request's parts and stores them in the context. Returns the first fault, or null. */
+/** Checks the parts of the request and stores them in `ctx`. Returns the first fault, or null. */
 const readParts = (
   ctx: Context,
   { route, checkParams, readQuery, checkBody }: CompiledRoute<never>,
@@ -333,7 +333,7 @@ const readParts = (
   return fields === null ? null : refuseFields(fields);
 };
 
-/** Makes the first piece, except for HEAD. Returns false if no pieces can be sent. */
+/** Makes the first piece, unless the method is HEAD. Returns false if no pieces can be sent. */
 const openStream = async (request: Request, body: BodyStream): Promise<boolean> => {
   request.onGone?.(() => body.close());
   if (request.stream === undefined) body.close();
@@ -399,7 +399,7 @@ const makeResponder = <D>(options: MountOptions<D>) => {
     }
     const outgoing = withEtag(ctx, route, answer);
     if (outgoing.status === 304 && taken !== null) {
-      // Before the answer goes out, so that the client can use this call again at once.
+      // This comes before the answer, so that the client can make another call at once.
       showGivenBack(ctx, windows, await limiter.giveBack(windows, taken));
     }
     return outgoing;
@@ -450,7 +450,7 @@ const checkHeader = (name: string, value: string): [string, string] => {
 type Finish = (ctx: Context, outgoing: Reply | Fault) => void;
 
 const makeFinish = (log: Logger, faultPage: MountOptions<never>['faultPage']): Finish => {
-  // These lines have no secret fields. Searching for them would be most of a line's cost.
+  // These lines have no secret fields. A search for secrets would be most of a line's cost.
   const lines = log.child({}, { redact: { paths: [] } });
   return (ctx, answer) => {
     const { request, request_id, log_ids, headers } = ctx;
@@ -477,7 +477,6 @@ const makeFinish = (log: Logger, faultPage: MountOptions<never>['faultPage']): F
   };
 };
 
-/** Writes the log line of a call. */
 const writeLine = (lines: Logger, ctx: Context, status: number): void => {
   if (ctx.request.is_inner === true) return;
   const { method, path, started_ms, socket, aborted } = ctx.request;
@@ -521,7 +520,7 @@ const dropHeaders = ({ headers }: Context, names: RegExp): void => {
 
 /** Adds the ETag of a cacheable answer. Returns 304 without a body if the client has it. */
 const withEtag = (ctx: Context, route: Route, outgoing: Reply): Reply => {
-  // The page gets an ETag of its own, for everything that it shows.
+  // The page that makes this call gets its own ETag, for everything that the page shows.
   if (ctx.request.is_inner === true) return outgoing;
   const { headers, content_type = 'application/json' } = outgoing;
   const own_rule = headers?.['Cache-Control'];
@@ -548,7 +547,7 @@ const withEtag = (ctx: Context, route: Route, outgoing: Reply): Reply => {
   return { kind: 'reply', status: 200, body: sent, content_type, ...kept };
 };
 
-/** A throw is a bug or an outage. The client learns only which of the two, and the request id. */
+/** An error that was thrown is a bug or an outage. The client learns which, and the request id. */
 const refuseThrown = (error: unknown, ctx: Context, log: Logger): Fault => {
   const record = { ...ctx.log_ids, path: ctx.request.path, ...describeError(error) };
   if (isOutage(error) || error instanceof QueueFullError) {

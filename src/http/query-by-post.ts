@@ -3,8 +3,8 @@ import { type Fault, isFault } from '../kit/fault.js';
 import type { Answer, Route } from './route.js';
 
 /**
- * Every read that takes many ids in its URL also exists as POST, with the members of the query as a
- * JSON body: URLs above 1,400 bytes arrive in several segments, which Node 20 refuses.
+ * Every read that takes many ids in its URL also exists as POST, with the query as a JSON body. A
+ * URL above 1,400 bytes arrives in several segments, and on Node 20 the engine refuses it.
  */
 export const queryByPost = <D>(read: Route<D>, id: string): Route<D> => {
   const { query, path } = read;
@@ -20,7 +20,7 @@ export const queryByPost = <D>(read: Route<D>, id: string): Route<D> => {
     cacheable: false,
     cache: undefined,
     stores_answer: 'never',
-    // It changes nothing, so it does not count as an open write.
+    // The call changes nothing, so it does not count as an open write.
     waits: true,
     async handle(ctx, deps) {
       ctx.query = readMembers(query, ctx.body as Members);
@@ -52,7 +52,7 @@ const readMembers = ({ properties }: TObject, body: Members): Members =>
 
 const nameBody = (text: string): string => text.replace(/^query\b/, 'body');
 
-/** Refusals name members of the body. Answers do not link to a long URL and are not cached. */
+/** Refusals name members of the body. Answers are not cached and have no link to a long URL. */
 const withoutUrl = (answer: Answer): Answer => {
   if (isFault(answer)) {
     const fields = answer.fields?.map((field) => ({ ...field, path: nameBody(field.path) }));

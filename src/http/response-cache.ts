@@ -8,29 +8,29 @@ import type { HttpRequest, HttpResponse } from './uws.js';
 
 /**
  * Caches the responses of cacheable routes as bytes, for anonymous GET requests. A cached response
- * is sent before limits are counted and is not logged; metrics count it. An entry is invalidated by
- * the events of its tag, by changes made in this process, and after `longest_ms` in any case,
+ * is sent before limits are counted and is not logged; metrics count it. An event of its tag, or a
+ * change made in this process, invalidates an entry. After `longest_ms` it expires in any case,
  * because votes, edits and hiding have no event. While one caller renews an expired entry, others
- * get the old response; if it was invalidated, they wait. An old page is served to everybody for
- * one more second at most, except to visitors with a session and to requests for a fresh one
- * (`Cache-Control: no-cache`, which open pages send after an event and browsers on reload).
+ * get the old response. If it was invalidated, they wait, but an old page is served for at most one
+ * second more. Visitors with a session, and requests for a fresh page, always wait: open pages send
+ * `Cache-Control: no-cache` after an event, and browsers send it on reload.
  */
 export type ResponseCache = ReturnType<typeof createResponseCache>;
 
-/** The rule of a route, and the parameters of a call to it. */
+/** The cache rule of a route, and the facts about a call to it. */
 interface Cached {
   readonly rule: CacheRule<never>;
   readonly params: unknown;
   readonly query: Route['query'];
   readonly is_page: boolean;
-  /** Headers of every answer of the route. */
+  /** The headers that every answer of the route has. */
   readonly fixed_headers: Headers;
 }
 
 interface Entry {
   readonly tag: string;
   readonly is_page: boolean;
-  /** When the entry must be renewed. */
+  /** After this time the entry must be renewed. */
   due_ms: number;
   readonly reply: Reply;
   readonly etag: string;
@@ -44,17 +44,17 @@ interface Renewal {
 }
 
 const longest_ms = 1_000;
-/** While an old entry is being renewed, it is served for this long. */
+/** While an old entry is being renewed, it is served for at most this long. */
 const max_old_ms = 1_000;
 const max_bytes = 64 * 1_048_576;
-/** A page of ten long forecasts. Larger responses are rare and are not cached. */
+/** Enough for a page of ten long forecasts. Larger responses are rare and are not cached. */
 const max_entry_bytes = 262_144;
 
-/** Includes the requested media types, because one address may offer several. */
+/** The key includes the requested media types, because one address may offer several. */
 const keyOf = (path: string, query: string, accept: string): string =>
   `${namedTypes(accept)} ${path}?${query}`;
 
-/** Routes ignore unknown query members, so each one would add another copy of a response. */
+/** Routes ignore unknown query parameters, so these would only add copies of a response. */
 const hasKnownQuery = (text: string, known: Route['query']): boolean =>
   [...new URLSearchParams(text).keys()].every((name) =>
     Object.hasOwn(known?.properties ?? {}, name),
@@ -86,7 +86,7 @@ const makeEntry = ({ tag, is_page, fixed_headers }: OfEntry, reply: Reply): Entr
 
 type Make = () => Answer | Promise<Answer>;
 
-/** Returns true if the request must bypass caches, as browsers ask on reload. */
+/** Returns true if the request must bypass caches, for example because a browser reloads a page. */
 const wantsFresh = (cache_control: string): boolean => /no-cache|max-age=0/.test(cache_control);
 
 const credentials = ['x-api-key', 'authorization', 'x-admin-key', 'cookie'];
@@ -127,7 +127,7 @@ export const createResponseCache = () => {
         const answer = await make();
         const entry = isFault(answer) ? null : makeEntry(of_entry, answer);
         if (entry !== null && renewals.get(key) === renewal) store(key, entry);
-        // As bytes, so that waiting callers do not each encode it again.
+        // Already encoded, so that waiting callers do not each encode it again.
         return entry?.reply ?? answer;
       } finally {
         if (renewals.get(key) === renewal) renewals.delete(key);
@@ -152,7 +152,7 @@ export const createResponseCache = () => {
       send(res, req, { ...entry, headers: [...entry.headers, ...common_headers] });
       return true;
     },
-    /** Returns the result of `make`, which runs once for all concurrent requests of a response. */
+    /** Returns the result of `make`. Concurrent requests for a response share one run of it. */
     async share(
       request: Request,
       { rule, params, query, is_page, fixed_headers }: Cached,
@@ -166,7 +166,7 @@ export const createResponseCache = () => {
       const has_session = request.header('cookie') !== '';
       if (!is_page || old === undefined || has_session) return renewed;
       if (wantsFresh(request.header('cache-control'))) return renewed;
-      // If it fails, only callers that wait for it get the error.
+      // If the renewal fails, only callers that wait for it get the error.
       renewed.catch(() => undefined);
       return old.reply;
     },

@@ -9,9 +9,9 @@ import type { Deprecation } from './deprecation.js';
 
 /**
  * A route is one value. From it come the handler's types, the compiled validator, the OpenAPI
- * operation, the table of routes, the route × principal test matrix and the check that every real
- * answer matches `returns`. Handlers take the process's `deps` as an argument, so a route
- * value can be imported and read without starting anything.
+ * operation, the table of routes, the tests of every route with every kind of caller, and the check
+ * that every real answer matches `returns`. Handlers take the process's `deps` as an argument, so a
+ * route value can be imported and read without starting anything.
  */
 
 /**
@@ -55,7 +55,7 @@ export interface Claim {
 export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = Caller> {
   readonly request: Request;
   readonly request_id: string;
-  /** The request id, and the ids of its trace. */
+  /** The request id and the trace ids, for log lines. */
   readonly log_ids: Readonly<Record<string, string>>;
   params = {} as P;
   query = {} as Q;
@@ -101,8 +101,8 @@ export class Context<P = unknown, Q = unknown, B = unknown, C extends Caller = C
   }
 
   /**
-   * Does the work of a call in one transaction and stores its answer there. A refusal that is worth
-   * storing is stored afterwards, as for calls without a transaction.
+   * Does the work of a call in one transaction and stores the answer there. If the answer is a
+   * refusal that must be stored, it is stored later, as for calls without a transaction.
    */
   write(sql: Sql, work: (tx: Tx) => Promise<Answer>): Promise<Answer> {
     return sql.begin(async (tx) => {
@@ -141,7 +141,7 @@ export interface CacheRule<P> {
   readonly tag: (params: P) => string;
 }
 
-/** A route without its schema types, for mount, OpenAPI and the tables. */
+/** A route without the types of its schemas, for `mount`, OpenAPI and the tables of routes. */
 export interface Route<D = never> {
   /** Unique, lowerCamelCase: the OpenAPI `operationId`. */
   readonly id: string;
@@ -149,15 +149,15 @@ export interface Route<D = never> {
   /** With parameters in braces: `/api/questions/{id}`. */
   readonly path: string;
   readonly summary: string;
-  /** The feature, as OpenAPI tag. */
+  /** The feature. It is also the tag in the OpenAPI document. */
   readonly tag: string;
   readonly auth: Auth;
   /** Names of rate limits for this call, in addition to the limits that count every call. */
   readonly limits: readonly string[];
-  /** True: no limit counts the call. Even the page of a refusal needs its style and scripts. */
+  /** True: no limit counts the call. A page with a refusal still needs its style and scripts. */
   readonly is_unlimited: boolean;
   readonly params: TObject | undefined;
-  /** The refusal if parameters cannot name anything, such as an id that is not a UUID. */
+  /** The refusal if a parameter cannot name anything, such as an id that is not a UUID. */
   readonly absent: FaultDef | undefined;
   readonly query: TObject | undefined;
   readonly body: TSchema | undefined;
@@ -184,9 +184,9 @@ export interface Route<D = never> {
   readonly refusals: Refusals | undefined;
   /** True: a key in the query is not refused, because old clients of this address send it there. */
   readonly allows_key_in_query: boolean;
-  /** POST and PATCH only. */
+  /** Only POST and PATCH routes store answers. */
   readonly stores_answer: StoresAnswer;
-  /** True: the call ends its own credentials. A repeat is recognised by these credentials. */
+  /** True: the call makes its own credentials invalid. A repeat is recognised by them. */
   readonly ends_credentials: boolean;
   /**
    * True: an agent key may come together with the Bearer token. The token names the caller, the key
@@ -200,9 +200,9 @@ export interface Route<D = never> {
   readonly is_page: boolean;
   /** True: an agent key may come as a Bearer token, as clients of other protocols send it. */
   readonly takes_key_as_token: boolean;
-  /** Set if the route is deprecated. Answers say so in headers, documents in text. */
+  /** Set if the route is deprecated. The headers of its answers and the documents then say so. */
   readonly deprecated: Deprecation | undefined;
-  /** False: left out of the OpenAPI document and the tables (development pages). */
+  /** False for development pages: the OpenAPI document and the tables leave the route out. */
   readonly documented: boolean;
   handle(ctx: Context, deps: D): Answer | Promise<Answer>;
 }
@@ -305,18 +305,18 @@ export type Found<T> =
   | { readonly kind: 'nothing' };
 
 interface Node<T> {
-  /** Children by segment. A parameter has the key `any`. */
+  /** The child nodes, by segment. The child for a parameter has the key `any`. */
   readonly next: Map<string, Node<T>>;
   readonly entries: Map<Method, { readonly params: readonly Param[]; readonly entry: T }>;
 }
 
 interface Param {
   readonly name: string;
-  /** Index of its segment. */
+  /** Index of the parameter's segment in the path. */
   readonly at: number;
 }
 
-/** No segment can be equal to this. */
+/** The key of a parameter's node. It contains a slash, so no segment can be equal to it. */
 const any = '/';
 
 const makeNode = <T>(): Node<T> => ({ next: new Map(), entries: new Map() });

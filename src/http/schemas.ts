@@ -10,7 +10,7 @@ import { explainText } from '../kit/text.js';
 
 /** Schema parts that the routes and schemas of every feature use. */
 
-/** One of a few strings. It is checked as a pattern and shown as an `enum`. */
+/** One of a few strings. The check uses a pattern, and the documents show an `enum`. */
 export const textEnum = <const T extends readonly string[]>(
   values: T,
   options: { readonly description?: string } = {},
@@ -30,8 +30,8 @@ TypeRegistry.Set<TSchema>(
 );
 
 /**
- * A text that is stored in NFC; `maxLength` counts the characters after that. The validator refuses
- * a text that is far too long before it does any other work on it.
+ * A text that is stored in NFC; `maxLength` counts the characters of the NFC text. If a text is far
+ * too long, the validator refuses it before any other work.
  */
 export const textSchema = (
   options: StringOptions & { readonly maxLength: number },
@@ -49,7 +49,7 @@ TypeRegistry.Set(each_itself, () => true);
 
 /**
  * An item of a list whose items are refused one by one. It is documented as `schema` and checked by
- * the handler, so that one wrong item does not refuse the others.
+ * the handler, so that a wrong item does not affect the other items.
  */
 export const judgedAlone = (schema: TSchema): TUnsafe<unknown> => ({
   ...Type.Unsafe<unknown>(schema),
@@ -62,8 +62,8 @@ export const uuid_schema = Type.String({ format: 'uuid' });
 export const time_schema = Type.String({ format: 'date-time' });
 
 /**
- * Gives a schema a name. It becomes a component of the document that other schemas refer to, and a
- * type in generated clients.
+ * Gives a schema a name. The schema becomes a component of the document, so that other schemas can
+ * refer to it, and a type in generated clients.
  */
 export const named = <S extends TSchema>(title: string, description: string, schema: S): S => ({
   ...schema,
@@ -78,7 +78,7 @@ export const fields_schema = Type.Array(
 
 const offset_limit = 10_000;
 
-/** Maximum page size. Larger values are reduced to it. */
+/** The schema of a page size. Values above `most` are reduced to it. */
 export const limitQuery = (most: number, usual: number) =>
   Type.Integer({
     minimum: 1,
@@ -88,7 +88,7 @@ export const limitQuery = (most: number, usual: number) =>
   });
 export const limit_query = limitQuery(100, 20);
 
-/** The query members of every list: spread them into the route's query schema. */
+/** The query parameters of every list: spread them into the route's query schema. */
 export const page_query = {
   limit: limit_query,
   cursor: Type.Optional(

@@ -24,8 +24,8 @@ import {
 import { findJsonProblem, parseJson } from './validation.js';
 
 /**
- * The only module that imports uWebSockets.js. The dependency is CommonJS; its types come with it.
- * Its traps are listed, and tested, in `test/http/native.test.ts`.
+ * The only module that imports uWebSockets.js. That package is CommonJS and includes its types. The
+ * traps of the engine are listed, and tested, in `test/http/native.test.ts`.
  */
 
 export type {
@@ -37,16 +37,16 @@ export type {
   WebSocket,
 };
 
-/** The remote address of a connection: its raw bytes as latin1. */
+/** Returns the remote address of a connection: its raw bytes, as latin1. */
 export const remoteAddress = (res: HttpResponse): string =>
   Buffer.from(res.getRemoteAddress()).toString('latin1');
 
 export const { App, DISABLED, us_listen_socket_close, us_socket_local_port } = uWS;
 
 /**
- * Turns text into bytes for the engine. Bodies, frames and close reasons must be bytes: on Node 24
- * the engine writes a string such as "bär", whose characters are all Latin-1 but not all ASCII, as
- * Latin-1. Status lines and headers are ASCII (`isHeaderText`), so they can be strings.
+ * Turns text into bytes for the engine. Bodies, frames and close reasons must be bytes. If a string
+ * such as "bär" has only Latin-1 characters and not only ASCII, the engine writes it as Latin-1 on
+ * Node 24. Status lines and headers are ASCII (`isHeaderText`), so they can be strings.
  */
 export const toBytes = (text: string | Uint8Array): Uint8Array =>
   typeof text === 'string' ? Buffer.from(text) : text;
@@ -56,7 +56,7 @@ export const exclusive_port: number = (
   uWS as unknown as { readonly LIBUS_LISTEN_EXCLUSIVE_PORT: number }
 ).LIBUS_LISTEN_EXCLUSIVE_PORT;
 
-/** Bytes per write of a streamed body: fewer than a reader's buffers hold. */
+/** Bytes per write of a streamed body. They fit into the buffers of a reader. */
 const write_bytes = 65_536;
 
 const status_lines = Object.fromEntries(
@@ -80,7 +80,7 @@ const joinHeader = (name: string, before: string | undefined, value: string): st
   return name === 'traceparent' ? '' : value;
 };
 
-/** The cookies of all lines. */
+/** Returns the cookies of all `Cookie` lines of a request, as one text. */
 export const readCookies = (req: HttpRequest): string => {
   let cookies: string | undefined;
   req.forEach((name, value) => {
@@ -99,8 +99,8 @@ export interface HttpParts {
 
 /**
  * One HTTP request and its one answer. The first statement of every uWS handler must create it. It
- * owns the abort handler, copies everything that dies with `req`, limits the body it reads, and
- * sends at most one answer, corked. Late answers are dropped and counted.
+ * owns the abort handler, copies everything from `req` while `req` exists, limits the body that it
+ * reads, and sends at most one answer, corked. Late answers are dropped and counted.
  */
 export class HttpCall implements Request {
   readonly method: string;
@@ -164,8 +164,8 @@ export class HttpCall implements Request {
   }
 
   /**
-   * Receives the body; must be called in the turn of the uWS handler. `onBody` gets true when the
-   * body is here, and false if it is larger than `limit`. It is not called after an abort.
+   * Receives the body. Call it before the uWS handler returns. `onBody` gets true when the body is
+   * here, and false if it is larger than `limit`. After an abort, `onBody` is not called.
    */
   receiveBody(limit: number, onBody: (is_here: boolean) => void): void {
     if (Number(this.header('content-length')) > limit) {
@@ -230,7 +230,7 @@ export class HttpCall implements Request {
     try {
       this.#res.cork(() => this.#write(outgoing, close));
     } catch (error) {
-      // Half an answer cannot be taken back; without this the client would wait forever.
+      // Half an answer cannot be taken back. Without this close, the client would wait forever.
       this.#res.close();
       throw error;
     }
@@ -238,7 +238,7 @@ export class HttpCall implements Request {
   }
 
   onGone(listener: () => void): void {
-    // If the deadline answered the request, its work ends as if the client had gone away.
+    // If the deadline has already answered the call, the work ends as if the client had gone away.
     if (this.aborted || (this.done && !this.is_streaming)) listener();
     else this.#on_gone = listener;
   }
@@ -248,7 +248,7 @@ export class HttpCall implements Request {
   }
 
   /**
-   * Sends a body piece by piece, at the pace of its reader. If a piece cannot be made, it cuts the
+   * Sends a body piece by piece, at the pace of its reader. If a piece cannot be made, cuts the
    * connection and rejects.
    */
   async stream(head: OutgoingHead, body: BodyStream): Promise<void> {
@@ -325,7 +325,7 @@ export class HttpCall implements Request {
     else res.end(toBytes(body), close);
   }
 
-  /** Passes no argument, because uWS treats `undefined` as a length. */
+  /** Without `close`, passes no argument at all: uWS would treat `undefined` as a length. */
   #endWithoutBody(close: boolean): void {
     if (close) this.#res.endWithoutBody(0, true);
     else this.#res.endWithoutBody();
@@ -342,7 +342,7 @@ export class HttpCall implements Request {
     try {
       this.send({ status: 500, headers: [], body: '', content_type: null }, true);
     } catch {
-      // The response object is gone, so no answer is possible.
+      // The response object is gone, so no answer can be sent.
     }
   }
 }

@@ -10,7 +10,7 @@ import { isJudgedLater, text_kind } from './schemas.js';
 
 /** Compiled validators of requests. Unknown members are ignored. */
 
-/** Names of the kinds of values, for messages to the client. */
+/** The names of kinds of values, in messages to the client. */
 const kinds: Readonly<Record<string, string>> = {
   String: 'a string',
   [text_kind]: 'a string',
@@ -81,7 +81,7 @@ const wordings: Partial<Record<ValueErrorType, Wording>> = {
 const isOfAnotherType = ({ type, value }: Pick<ValueError, 'type' | 'value'>): boolean =>
   wordings[type] === undefined || (type === ValueErrorType.Kind && typeof value !== 'string');
 
-/** Returns the words that follow the path in a message, without a full stop. */
+/** Says what must change, in words that follow the path in a message, without a full stop. */
 const wordError = ({ type, schema, value, message }: ValueError): string => {
   const word = wordings[type];
   if (word !== undefined && !isOfAnotherType({ type, value })) return word(schema, value);
@@ -94,8 +94,8 @@ const isOfAnotherKind = (errors: readonly ValueError[], path: string): boolean =
   errors.some((error) => error.path === path && isOfAnotherType(error));
 
 /**
- * Yields each error at its innermost place. If exactly one alternative has the kind of the value,
- * yields the errors within that alternative.
+ * Yields each error as deep inside the value as possible. If a value may have several forms, and it
+ * has the kind of exactly one form, yields the errors within that form.
  */
 function* innermost(errors: Iterable<ValueError>): Generator<ValueError> {
   for (const error of errors) {
@@ -155,8 +155,8 @@ const findStacked = (
 };
 
 /**
- * Compiles a schema into a check, which returns null or the fields that are wrong. `leaves_texts`
- * leaves the check of combining marks to the call that the page makes.
+ * Compiles a schema into a check, which returns null or the fields that are wrong. With
+ * `leaves_texts`, combining marks are not checked: the call that the page makes checks them.
  */
 export const compileCheck = (
   schema: TSchema,
@@ -172,7 +172,7 @@ export const compileCheck = (
   };
 };
 
-/** Converts a string to the kind of the schema. If it does not fit, the check refuses it later. */
+/** Converts a string to the kind of the schema. A string that does not fit is left to the check. */
 export const convert = (kind: string, text: string): unknown => {
   if (kind === 'Array') return text.split(',').filter((item) => item !== '');
   if (kind === 'Boolean' && /^(?:true|1|false|0)$/.test(text)) return /^[t1]/.test(text);
@@ -229,9 +229,9 @@ export const compileQuery = (schema: TObject): QueryReader => {
 };
 
 /**
- * Reads a request body as JSON and refuses anything that no honest client sends: bytes that are not
- * UTF-8, NUL, lone surrogates, numbers that are not finite, nesting deeper than 16, and keys that
- * reach for prototypes. Linear in the size of the body.
+ * Reads a request body as JSON. It refuses anything that no honest client sends: bytes that are not
+ * UTF-8, NUL, lone surrogates, infinite numbers, nesting deeper than 16, and keys such as
+ * `__proto__`. Takes linear time.
  */
 
 type ParsedJson =
@@ -282,7 +282,7 @@ export const isExact = (text: string): boolean => {
   return !Number.isFinite(read) || String(read) === digits || BigInt(read) === BigInt(digits);
 };
 
-/** Returns the problem with a long integer that reading would change, or null. */
+/** Returns a problem if reading the JSON would change a long integer, otherwise null. */
 export const findInexactProblem = (json: string): string | null => {
   if (!/\d{16}/.test(json)) return null;
   for (const [token] of json.matchAll(long_integer)) {

@@ -14,8 +14,8 @@ interface LoaderOptions {
 
 /**
  * Returns a function that reads one value by key. Calls that arrive together become one read of the
- * store. `read` returns the values in the order of the keys, which are all different. No key joins
- * a read that has started, so an answer is never older than its request.
+ * store. `read` gets each key once, and returns the values in the same order. No key joins a read
+ * that has started, so an answer is never older than its request.
  */
 export const makeLoader = <V, K = string>(
   read: (keys: readonly K[]) => Promise<readonly V[]>,
@@ -37,7 +37,7 @@ export const makeLoader = <V, K = string>(
           dispatch();
           await reading;
         };
-        // The callers handle the error. Here it only ends the turn.
+        // The callers get the error. Here it only ends the turn.
         limit(turn).catch(() => undefined);
       },
     },
@@ -49,9 +49,9 @@ interface CacheOptions<V> {
   /** Maximum number, or total size, of the values. The least recently used is dropped first. */
   readonly most: number;
   readonly sizeOf?: (value: V) => number;
-  /** Counted from the start of the read. Without it, only a full cache drops values. */
+  /** Lifetime of a value, from the start of its read. If missing, values never expire. */
   readonly ttl_ms?: number;
-  /** Without it, every value is cached. */
+  /** Returns true if the value may be cached. If missing, every value is cached. */
   readonly isKept?: (value: V) => boolean;
 }
 
@@ -86,7 +86,7 @@ export const makeCache = <V>(options: CacheOptions<V>) => {
     return entry.reading;
   };
   return {
-    /** Returns a cached value without a promise. Concurrent callers for a key share one read. */
+    /** Returns a cached value directly, else a promise. Concurrent callers share one read. */
     get(key: string, read: () => Promise<V>): V | Promise<V> {
       const entry = entries.get(key);
       return entry === undefined ? start(key, read) : (entry.value ?? entry.reading);
@@ -94,7 +94,7 @@ export const makeCache = <V>(options: CacheOptions<V>) => {
     peek: (key: string): V | undefined => entries.peek(key)?.value,
     /** Removes an entry. A value that is still being read is not cached. */
     forget: (key: string): void => void entries.delete(key),
-    /** Removes the entries that match. An entry that is still being read has no value yet. */
+    /** Removes the matching entries. While an entry is still being read, its value is undefined. */
     forgetWhere(matches: (key: string, value: V | undefined) => boolean): void {
       for (const [key, { value }] of [...entries.entries()]) {
         if (matches(key, value)) entries.delete(key);
@@ -105,7 +105,7 @@ export const makeCache = <V>(options: CacheOptions<V>) => {
 
 export class BusyError extends Error {}
 
-/** Returns a queue: `at_once` calls run, `max_waiting` wait, others reject with a `BusyError`. */
+/** Returns a queue. `at_once` calls run, `max_waiting` wait, and more reject with `BusyError`. */
 export const makeQueue = (at_once: number, max_waiting: number) => {
   const limit = pLimit(at_once);
   return async <T>(work: () => Promise<T>): Promise<T> => {
@@ -123,8 +123,8 @@ interface FairPoolOptions {
 }
 
 /**
- * Limits running and waiting work, in total and per key. `run` does nothing and returns undefined
- * if there is no room to wait.
+ * Limits running and waiting work, in total and per key. If there is no room to wait, `run` does
+ * nothing and returns undefined.
  */
 export const makeFairPool = (room: FairPoolOptions) => {
   const all = pLimit(room.at_once);

@@ -1,9 +1,9 @@
 import type { TObject } from '@sinclair/typebox';
 
 /**
- * One value defines an event: its name, a sentence, its audience and the schema of its data. The
- * outbox row, the webhook body, the websocket frame, the catalogue and AsyncAPI come from it. Only
- * `emit` and `emitAll` in `db/event.ts` write events.
+ * One value defines an event: its name, a sentence about it, its audience and the schema of its
+ * data. The outbox row, the webhook body, the websocket frame, the catalogue and AsyncAPI come from
+ * it. Only `emit` and `emitAll` in `db/event.ts` write events.
  */
 
 /**

@@ -20,7 +20,7 @@ export interface FaultDef {
   readonly code: string;
   readonly status: number;
   readonly category: FaultCategory;
-  /** The default sentence; a refusal may replace it with one that names the particulars. */
+  /** The default sentence. A refusal may replace it with a more specific one. */
   readonly sentence: string;
   readonly retryable: boolean;
 }
@@ -166,7 +166,7 @@ export const common_faults = defineFaults({
 export const sayFirst = (part: string, [first]: readonly FaultField[]): string =>
   `The ${part} is invalid: ${first?.path} – ${first?.message.replace(/[.]$/, '')}.`;
 
-/** Refuses a request for the fields that are wrong. Without a message it names the first one. */
+/** Refuses a request because of its wrong fields. The default message names the first one. */
 export const refuseFields = (fields: readonly FaultField[], message?: string): Fault => {
   const part = fields[0]?.path.split('.')[0] ?? 'request';
   return refuse(common_faults.INVALID_REQUEST, {
@@ -175,8 +175,8 @@ export const refuseFields = (fields: readonly FaultField[], message?: string): F
   });
 };
 
-/** Makes the fault for a list item that does not have the expected shape. */
+/** Makes the refusal of a list item that does not have the expected form. */
 export const unreadableItem = (fields: readonly FaultField[]): Fault => {
   const message = fields.map((field) => `${field.path}: ${field.message}`).join('; ');
-  return refuse(common_faults.INVALID_REQUEST, { message, fields });
+  return refuseFields(fields, message);
 };

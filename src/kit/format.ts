@@ -17,17 +17,15 @@ export const shortNumber = (n: number, range_width = 0): string => {
 
 const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
-/** `21 Nov 2026`, the day in UTC. */
+/** The day in UTC, such as `21 Nov 2026`. */
 export const dayText = (at: Date): string =>
   `${at.getUTCDate()} ${months[at.getUTCMonth()]} ${at.getUTCFullYear()}`;
 
-/** `21 Nov 2026, 14:00 UTC`. */
+/** The minute in UTC, such as `21 Nov 2026, 14:00 UTC`. */
 export const timeText = (at: Date): string =>
   `${dayText(at)}, ${at.toISOString().slice(11, 16)} UTC`;
 
-/**
- * Whole percents, with one decimal below 1 % and above 99 % because the difference matters there.
- */
+/** Formats a percentage without decimals, but with one decimal below 1 % and above 99 %. */
 export const percentText = (percent: number | null | undefined): string => {
   if (percent === null || percent === undefined) return '–';
   if (percent > 0 && percent < 0.1) return '<0.1%';

@@ -4,9 +4,9 @@ let last_ms = 0;
 let counter = 0;
 
 /**
- * Makes a UUIDv7 (RFC 9562 §5.7): 48 bits of Unix milliseconds, then random bits. Within one
- * process the 12 bits after the version count up inside a millisecond, so ids made here sort in the
- * order in which they were made.
+ * Makes a UUIDv7 (RFC 9562 §5.7): 48 bits of Unix milliseconds, then random bits. In the 12 bits
+ * after the version, one process counts up within a millisecond. So ids made here sort in the order
+ * in which they were made.
  */
 export const makeId = (now_ms: number = Date.now()): string => {
   const random = crypto.randomUUID();
@@ -35,7 +35,7 @@ export const makeIdAfter = (id: string): string => {
   return dashed(next.toString(16).padStart(32, '0'));
 };
 
-/** Returns the smallest id that could be made at a time. */
+/** Returns the smallest id that can be made at the time `ms`. */
 export const firstIdAt = (ms: number): string => {
   const hex = Math.max(0, ms).toString(16).padStart(12, '0');
   return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`;

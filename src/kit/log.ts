@@ -59,16 +59,16 @@ export const describeError = (error: unknown): Record<string, unknown> =>
 
 /** Lines are collected for this long before a write. A failed write is retried after this time. */
 const every_ms = 200;
-/** Wait before writing to a full pipe again, because its reader will soon empty it. */
+/** If a pipe is full, the log waits only this long: the reader will soon empty the pipe. */
 const pipe_ms = 10;
 /** A write starts early when this many characters are waiting. */
 const enough = 32_768;
-/** Maximum number of characters stored while nothing can be written. */
+/** If nothing can be written, the log stores at most this many characters. */
 const most = 1_048_576;
 
 /**
- * Returns the lines after the first `written` bytes, from the start of the line that was cut. Other
- * processes write to the same file, so a line break first ends the part that is already there.
+ * Returns the lines left to write after `written` bytes. A line that was cut is written again.
+ * Other processes use the same file, so a line break first ends the part that is already there.
  */
 const fromCut = (lines: Buffer, written: number): Buffer => {
   if (written === 0) return lines;
@@ -77,7 +77,7 @@ const fromCut = (lines: Buffer, written: number): Buffer => {
   return start === written ? left : Buffer.concat([Buffer.from('\n'), left]);
 };
 
-/** The log notices within this time that its file was moved. */
+/** If somebody moves its file, the log notices within this time. */
 const look_ms = 1_000;
 
 const outputs: LogOutput[] = [];
@@ -99,14 +99,14 @@ const flushAll = (): void => {
 export class LogOutput {
   dropped = 0;
   #fd: number;
-  /** Null for a descriptor that somebody else opened. */
+  /** The path of the file; null for a descriptor that somebody else opened. */
   readonly #file: string | null;
   #is_moved = false;
   readonly #onAgain: (dropped: number, code: string) => void;
   #lines = '';
   /** Bytes that are being written or wait for a retry. */
   #chunk: Buffer = Buffer.alloc(0);
-  /** Number of bytes of `#chunk` that are written. */
+  /** Number of bytes of `#chunk` that have been written. */
   #written = 0;
   #is_writing = false;
   /** True while a flush of collected lines is scheduled. */
@@ -158,7 +158,7 @@ export class LogOutput {
       closeSync(this.#fd);
       this.#fd = fd;
     } catch {
-      // The old file gets the lines until the next check.
+      // Until the next check, the lines go to the old file.
       return;
     }
     this.#chunk = fromCut(this.#chunk, this.#written);

@@ -10,8 +10,8 @@ import type { Service } from './service.js';
  */
 
 /**
- * For long work: `await pause(n)` after each `n` units lets the event loop turn whenever `most`
- * units are done, so that other requests do not wait for all of the work.
+ * For long work: after each `n` units, call `await pause(n)`. Whenever `most` units are done, it
+ * lets the event loop turn, so that other requests need not wait for all of the work.
  */
 export const makePause = (most: number): ((units?: number) => Promise<void> | undefined) => {
   let done = 0;
@@ -28,7 +28,7 @@ export interface LoopOptions {
   readonly log: Logger;
   readonly every_ms: number;
   readonly turn: () => Promise<'again' | 'rest'>;
-  /** Rest after a turn that threw. */
+  /** How long the loop rests after a turn that threw. */
   readonly after_error_ms?: number;
 }
 
@@ -40,7 +40,7 @@ export interface Loop extends Service {
 export const makeLoop = (options: LoopOptions): Loop => {
   const { name, log, every_ms, turn, after_error_ms = 500 } = options;
   const stopping = new AbortController();
-  /** Aborted to end the next rest early. Each turn gets a new one. */
+  /** Aborting it ends the next rest early. Each turn gets a new one. */
   let waking = new AbortController();
   let running: Promise<void> = Promise.resolve();
 

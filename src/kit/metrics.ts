@@ -4,13 +4,13 @@ import { type Service, withDeadline } from './service.js';
 
 /**
  * Serves metrics and probes of one process on its own port, so that they answer while the public
- * port is busy and never take capacity from clients. Values are read on request.
+ * port is busy, and never take capacity from clients. Values are read when somebody asks for them.
  */
 
 export interface Measure {
   readonly name: string;
   readonly help: string;
-  /** Reads the current value. Without a value the sample is left out. */
+  /** Reads the current value. If the value is undefined, the sample is left out. */
   readonly read: () => number | undefined | Promise<number | undefined>;
 }
 
@@ -37,7 +37,7 @@ const makeRegistry = ({ labels, measures }: MonitorOptions): Registry => {
   return registry;
 };
 
-/** A value that takes longer to read is left out. */
+/** If reading a value takes longer than this, the value is left out. */
 const max_ms = 2_000;
 
 /** Makes a counter if the name ends with `_total`, else a gauge. */
@@ -67,7 +67,7 @@ const makeMetric = ({ name, help, read }: Measure, registry: Registry): void => 
   });
 };
 
-/** Leaves out values that could not be measured since the last scrape, such as a delay. */
+/** Leaves out values that could not be measured since the last request, such as a delay. */
 const withoutGaps = (text: string): string => text.replace(/^[^#].* Nan\n/gm, '');
 
 /** `GET /livez`, `/readyz` and `/metrics`; anything else is 404. */
@@ -78,7 +78,7 @@ export const createMonitor = (options: MonitorOptions): Service => {
       const headers = { 'content-type': type, 'x-content-type-options': 'nosniff' };
       response.writeHead(status, headers).end(text);
     };
-    // Prometheus adds the parameters of its job to the address.
+    // Prometheus adds parameters of its own to the address.
     const [path] = request.url?.split('?') ?? [];
     const answer = async (): Promise<void> => {
       if (request.method !== 'GET' && request.method !== 'HEAD') {

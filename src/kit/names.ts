@@ -1,7 +1,7 @@
 import { toLine, toNormalForm } from './text.js';
 
 /**
- * Names that people type, such as names of agents and options, and a rule for when two are equal.
+ * Names that people type, such as names of agents and options, and when two such names are equal.
  */
 
 /**

@@ -8,7 +8,7 @@ export type Scale = 'percent' | 'fraction';
 /** The floating-point noise that is tolerated at 0 and 1 (or 100), as a fraction of the scale. */
 const tolerance = 1e-6;
 
-/** Allows a little extra, because the difference of two decimals has noise itself. */
+/** Allows a little extra, because subtracting two decimals adds noise of its own. */
 const isNear = (value: number, end: number, whole = 1): boolean =>
   Math.abs(value - end) <= whole * tolerance * (1 + 1e-6);
 
@@ -27,12 +27,12 @@ export const toFraction = (value: number, scale: Scale): number => {
 
 export const whole_bp = 10_000;
 
-/** Returns the number nearest to the decimal, so it prints with at most two decimals. */
+/** Converts basis points to percent. The result prints with at most two decimals. */
 export const toPercent = (bp: number): number => bp / 100;
 
 /**
- * Rounds to the nearest basis point, halves up. Rounds to 12 digits first: 0.285 % is 28.5, not
- * less.
+ * Rounds to the nearest basis point; halves are rounded up. Noise is removed first: 0.285 % must
+ * count as 28.5 basis points, not as slightly less.
  */
 export const fromPercent = (percent: number): number =>
   Math.round(Number((percent * 100).toPrecision(12)));

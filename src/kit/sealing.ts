@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:cr
 
 /**
  * Encrypts secrets at rest: AES-256-GCM under a key derived from SECRET_KEY for one purpose. The
- * sealed bytes are bound to the name of the secret, so a copy in another row does not open.
+ * sealed bytes are bound to the name of the secret, so a copy in another row cannot be opened.
  *
  * Layout: version (1 byte) · nonce (12) · tag (16) · ciphertext.
  */
@@ -13,7 +13,7 @@ const tag_bytes = 16;
 const header_bytes = 1 + nonce_bytes + tag_bytes;
 const algorithm = 'aes-256-gcm';
 
-/** Derives 32 bytes that serve one purpose only. `purpose` ends with its version number. */
+/** Derives 32 bytes for one purpose only. The text `purpose` ends with a version number. */
 export const deriveKey = (secret_key: string, purpose: string): Buffer =>
   Buffer.from(hkdfSync('sha256', secret_key, '', purpose, 32));
 

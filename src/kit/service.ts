@@ -1,6 +1,6 @@
 /**
  * A service is a part of a process that runs until it is stopped: a listener, a follower, a loop.
- * Services start in order and stop in reverse order. Each stop is bounded.
+ * Services start in order and stop in reverse order. Each stop has a time limit.
  */
 export interface Service {
   readonly name: string;
@@ -10,12 +10,12 @@ export interface Service {
 }
 
 export interface Running {
-  /** Port on which the HTTP server really listens, if this process has one. */
+  /** The port on which the HTTP server listens, if this process has one. */
   readonly port?: number;
   stop(): Promise<void>;
 }
 
-/** The program cannot run here as things are. The message says why and what to do. Exit code 2. */
+/** The program cannot run here until a person acts. The message says why and how. Exit code 2. */
 export class CannotStart extends Error {
   override readonly name = 'CannotStart';
 }
@@ -40,7 +40,7 @@ export const withDeadline = async <T>(work: Promise<T>, ms: number, what: string
 
 /**
  * Waits until `floor_ms` after `started_ms` (of `performance.now()`), so that responses that must
- * look the same take the same time. It holds only a timer.
+ * look the same take the same time. Waiting costs only a timer.
  */
 export const waitUntilFloor = (started_ms: number, floor_ms: number): Promise<void> | undefined => {
   const left_ms = started_ms + floor_ms - performance.now();

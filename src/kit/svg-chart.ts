@@ -66,9 +66,9 @@ export interface Plot {
 
 export interface LegendItem {
   readonly label: string;
-  /** Index of its colour, from 0. */
+  /** Index of the item's colour, from 0. */
   readonly series: number;
-  /** `inner band`: a band drawn over another one of the same colour, so that it looks darker. */
+  /** `inner band`: a band on top of another band of its colour, so that it looks darker. */
   readonly kind: 'line' | 'dashed' | 'dotted' | 'band' | 'inner band' | 'dot';
 }
 
@@ -78,7 +78,7 @@ interface ChartParts {
   /** Describes the picture in a sentence or two, for people who cannot see it. */
   readonly desc: string;
   readonly legend: readonly LegendItem[];
-  /** Origin and time of the figures. */
+  /** The source of the figures, and their time. */
   readonly source: string;
   readonly x: Axis;
   readonly y: Axis;
@@ -109,7 +109,7 @@ interface Face {
 
 const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60]/u;
 
-/** Hundredths of an em. Letters beyond ASCII count as slightly wider than most of them are. */
+/** Width in hundredths of an em. For most letters beyond ASCII it is slightly too large. */
 const advanceOf = (character: string): number => {
   const code = character.codePointAt(0) as number;
   const known = advances[code - 32];
@@ -130,7 +130,7 @@ const textWidth = (text: string, { size }: Face): number => {
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
-/** Returns the text if it fits into `width`, else as much of it as fits, with an ellipsis. */
+/** Returns the text if it fits into `width`, else its start with an ellipsis. */
 const cutText = (text: string, width: number, face: Face): string => {
   if (textWidth(text, face) <= width) return text;
   let kept = '';
@@ -190,7 +190,7 @@ const textLine = (text: string, parts: TextParts): Markup => {
 
 const dashes: Readonly<Record<string, string>> = { dashed: '6 4', dotted: '1.5 4' };
 
-/** Index of a colour. There are ten, and then they repeat. */
+/** Index of a series' colour. There are ten colours; the eleventh series gets the first again. */
 const colour = (series: number): number => series % series_colours;
 
 const legendMark = ({ series, kind }: LegendItem, x: number, y: number): Markup => {
@@ -206,7 +206,7 @@ const legendMark = ({ series, kind }: LegendItem, x: number, y: number): Markup 
   return el('line', { ...ends, ...caps, 'stroke-dasharray': dashes[kind], class: `c-l${n}` });
 };
 
-/** Draws rows of marks with their labels. `bottom` is the baseline of the last row. */
+/** Draws the legend: rows of marks with labels. `bottom` is the baseline of the last row. */
 const drawLegend = (items: readonly LegendItem[], top: number, width: number) => {
   const parts: Markup[] = [];
   let x = padding;
@@ -373,7 +373,7 @@ export const drawBand = (plot: Plot, spans: readonly Span[], series: number): Ma
   });
 };
 
-/** Draws a dot with a ring of the paper's colour. Readers that show titles show `label`. */
+/** Draws a dot with a ring of the paper's colour. Viewers that show titles show `label`. */
 export const drawDot = (
   plot: Plot,
   { x, y }: Point,

@@ -8,9 +8,9 @@ export interface PngJob {
 
 /**
  * Draws pictures as PNG, one at a time and each in its own thread, so that the event loop does not
- * wait. Clients take turns, so one that asks for many does not keep others waiting. A thread ends
- * after its picture: the pixels (4 bytes each) belong to objects that are too small to hurry the
- * garbage collector, and only the end of the thread frees all of them.
+ * wait. Clients take turns, so a client that asks for many pictures does not keep others waiting. A
+ * thread ends after its picture, because only its end frees all of the pixels (4 bytes each). They
+ * belong to objects that are too small to hurry the garbage collector.
  */
 export const createPngMaker = ({ waiting = 32, waiting_of_each = 8, longest_ms = 5_000 } = {}) => {
   const pool = makeFairPool({ at_once: 1, of_each: 1, waiting, waiting_of_each });
@@ -39,9 +39,9 @@ export const createPngMaker = ({ waiting = 32, waiting_of_each = 8, longest_ms =
 
   return {
     /**
-     * Returns the picture as PNG, `width` pixels wide. Rejects with a `BusyError` if too many wait,
-     * for this client or in total, or if drawing takes longer than `longest_ms`. Also rejects if
-     * the text is not SVG.
+     * Returns the picture as PNG, `width` pixels wide. Rejects if the text is not SVG. Rejects with
+     * a `BusyError` if too many pictures are waiting, for this client or in total, or if drawing
+     * takes longer than `longest_ms`.
      */
     async render(client: string, job: PngJob): Promise<Uint8Array> {
       const png = await pool.run(client, () => draw(job));

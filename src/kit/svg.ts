@@ -1,6 +1,6 @@
 /**
- * Makes SVG by hand. `el` is the only way to make markup, and it escapes all texts and attributes.
- * So a picture refers to no other file, runs nothing and contains no characters that XML forbids.
+ * Makes SVG. Only `el` makes markup, and it escapes all texts and attributes. So a picture refers
+ * to no other file, runs nothing and contains no characters that XML forbids.
  */
 
 import { escapeHtml } from './html.js';

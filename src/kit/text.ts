@@ -7,7 +7,7 @@ import {
   resolveLeetSpeakTransformer,
   SyntaxKind,
 } from 'obscenity';
-import { common_faults, type Fault, refuse } from './fault.js';
+import { type Fault, refuseFields } from './fault.js';
 
 /** Text that agents write, as it is stored: normal form, control characters and length. */
 
@@ -20,8 +20,8 @@ const refused = /(?![\t\n\r])[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
 /**
  * Removes control characters except tabs and line breaks, and the characters that change the
- * direction of the text around them (U+202A–U+202E, U+2066–U+2069). They are invisible and make a
- * page or a terminal show something else. They are removed rather than refused, so that no long
+ * direction of the text around them (U+202A–U+202E, U+2066–U+2069). They are invisible and change
+ * how a page or a terminal shows other text. They are removed rather than refused, so that no long
  * text is lost because of one. Right-to-left text does not need them, and the joiners of emoji and
  * Persian are different characters. A text never becomes longer.
  */
@@ -50,7 +50,7 @@ const beyond_ascii = /[^\0-\x7f]/;
 export const toNormalForm = (text: string, form: 'NFC' | 'NFKC' | 'NFKD'): string =>
   !beyond_ascii.test(text) || isStacked(text) ? text : text.normalize(form);
 
-/** Returns a text as judged, stored and shown: in NFC, without controls. Most texts already are. */
+/** Returns a text in the form in which it is judged, stored and shown: NFC, without controls. */
 export const normaliseText = (text: string): string =>
   may_change.test(text) ? toNormalForm(withoutControls(text), 'NFC') : text;
 
@@ -62,7 +62,7 @@ export const toLine = (text: string): string =>
     .replace(/\s*[\t\n\r]\s*/g, ' ')
     .trim();
 
-/** True if a text has a line break, a tab, or a character that `withoutControls` removes. */
+/** True if a text has a tab, a line break, or a character that `withoutControls` removes. */
 export const hasControls = (text: string): boolean =>
   /[\p{Cc}\u2028-\u202e\u2066-\u2069]/u.test(text);
 
@@ -84,13 +84,13 @@ const units_a_character = 4;
 export const isFarTooLong = (text: string, max: number): boolean =>
   text.length > units_a_character * max;
 
-/** Explains why a text cannot be normalised, in words that follow its name. Null if it can be. */
+/** Says why a text cannot be normalised, for a message after its name. Null if it can be. */
 export const explainStacking = (text: string): string | null =>
   isStacked(text)
     ? `has more than ${max_stacked} combining marks in a row; remove some of them`
     : null;
 
-/** Explains why a text is not accepted, in words that follow its name. Null if it is accepted. */
+/** Says why a text is refused, for a message after its name. Null if it is accepted. */
 export const explainText = (text: string, max: number): string | null => {
   const unsafe = isFarTooLong(text, max) ? null : explainStacking(text);
   if (unsafe !== null) return unsafe;
@@ -107,10 +107,10 @@ export const readText = (text: string, path: string, { min, max }: TextLimits): 
   const length = countCharacters(kept);
   if (length >= min && length <= max) return kept;
   const name = path.replace('body.', '');
-  return refuse(common_faults.INVALID_REQUEST, {
-    message: `${name} must have ${min} to ${max} characters, not ${length}.`,
-    fields: [{ path, message: `must have ${min} to ${max} characters, not ${length}` }],
-  });
+  return refuseFields(
+    [{ path, message: `must have ${min} to ${max} characters, not ${length}` }],
+    `${name} must have ${min} to ${max} characters, not ${length}.`,
+  );
 };
 
 /**
@@ -183,15 +183,15 @@ export const findLinks = (text: string): number[] => {
 
 type Phrase = typeof englishDataset extends DataSet<infer M> ? M : never;
 
-/** Removed, because forecasts need these words (courts, clinics, names, units, birds). */
+/** Removed from the list: forecasts need these words (courts, clinics, names, units, birds). */
 const ordinary = `
   abo anal anus arse ass bestiality chink cum dick dyke ejaculate hooker incest negro orgasm
   penis porn prick pussy rape scat semen sex spastic vagina
 `;
 
 /**
- * Replaced, because the listed patterns match inside Fukuyama, feckless, Slutsky, Dikshit,
- * retardant, …
+ * Replaced in the list: its patterns match inside Fukuyama, feckless, Slutsky, Dikshit, retardant,
+ * …
  */
 const replaced = `
   bitch boob cock cuck cunt fag fuck kike nigger orgy piss retard shit slut tit tranny turd twat
@@ -207,7 +207,7 @@ const own_patterns = `
   b*tch c*nt
 `;
 
-/** Ordinary words that a pattern would still match. A neutral filler replaces them beforehand. */
+/** Ordinary words that a pattern would still match. They are replaced by a neutral filler first. */
 const innocent_terms = ['shii', 'shitak', 'niggard', 'snigger', 'twatt'];
 
 const words = (list: string): string[] => list.trim().split(/\s+/);
@@ -254,7 +254,7 @@ const transforms = [resolveConfusablesTransformer(), resolveLeetSpeakTransformer
   (container) => (container as unknown as CharTransform).transform,
 );
 
-/** A normal form can be eighteen times as long as its text. */
+/** Longer texts are cut here: a normal form can be eighteen times as long as its text. */
 const longest_text = 80_000;
 
 const unspoken = /[\p{M}\p{Cf}]/gu;
@@ -274,7 +274,7 @@ const resolveLookalikes = (word: string): string => {
   return plain.toLowerCase();
 };
 
-/** Works like the library: a repeated letter counts once, or twice if words often double it. */
+/** Works like the library: a repeated letter becomes one, or two if words often double it. */
 const collapseRepeats = (word: string): string =>
   word.replace(/([^beolsg])\1+/g, '$1').replace(/([beolsg])\1{2,}/g, '$1$1');
 
@@ -303,7 +303,7 @@ export const isProfane = (word: string): boolean => {
  * invisible characters (zero-width, soft hyphen, direction) do not matter.
  */
 
-/** Flat, sorted, without overlaps: `[start, end, start, end, …]`. */
+/** A flat, sorted list without overlaps: `[start, end, start, end, …]`. */
 type Ranges = readonly number[];
 
 interface ProseRequest {
@@ -312,8 +312,8 @@ interface ProseRequest {
   /** Ranges whose words do not count towards `distinct`, such as headings. */
   readonly uncounted: Ranges;
   /**
-   * Minimum letters of a word that counts, at least two. In scripts without spaces and in Korean it
-   * is always two.
+   * Minimum number of letters for a word to count, at least two. In scripts without spaces and in
+   * Korean it is always two.
    */
   readonly min_letters: number;
 }
@@ -325,7 +325,7 @@ interface Objection {
 }
 
 export interface Prose {
-  /** The words that count. */
+  /** Hashes of the different words that count. */
   readonly distinct: WordHashes;
   readonly objection: Objection | null;
 }
@@ -360,7 +360,7 @@ const blatant = anyOf(
   'i',
 );
 
-/** Two different ones of these phrases are needed, because one alone may be a quotation. */
+/** An objection needs two different phrases of these, because one alone may be a quotation. */
 const pushy = anyOf(
   `
   buy now, click (?:here|below|the link), order now, act now, limited[- ]time offer, special offer,
@@ -376,13 +376,13 @@ const letters = /\p{L}/gu;
 const letter_runs = /\p{L}[\p{L}\p{M}]*/gu;
 /** Characters for which the number of code units is not the number of letters. */
 const odd_letters = /[\p{M}\u{10000}-\u{10ffff}]/u;
-/** Scripts without spaces between words, for which ICU has dictionaries. */
+/** Scripts that put no spaces between words, and for which ICU has dictionaries. */
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 const dense = new RegExp(`${unspaced.source}|\\p{Script=Hangul}`, 'u');
 const min_of_dense = 2;
 const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
-/** Cutting costs a hundred times as much as reading, so it is limited per run and per text. */
+/** Segmenting costs a hundred times as much as reading, so it is limited per run and text. */
 const max_cut = { at_once: 300, of_run: 1_000, of_text: 20_000 } as const;
 
 /** Folds case. The small sigma at the end of a word is the same letter as any other sigma. */
@@ -400,14 +400,14 @@ export const blank = (text: string, ranges: Ranges): string => {
   return rest + text.slice(from);
 };
 
-/** Returns only the ranges. */
+/** Returns only the text inside the ranges. */
 const pick = (text: string, ranges: Ranges): string => {
   let picked = '';
   for (let n = 0; n < ranges.length; n += 2) picked += `${text.slice(ranges[n], ranges[n + 1])}   `;
   return picked;
 };
 
-/** Cuts short runs together, because a call of the segmenter costs as much as twenty words. */
+/** Cuts several short runs in one call: a call of the segmenter costs as much as twenty words. */
 const cutRuns = (runs: readonly string[]): string[] => {
   const words: string[] = [];
   let lines = '';
@@ -437,7 +437,7 @@ const wordsOf = (text: string): string[] => {
 
 const countLetters = (word: string): number => word.match(letters)?.length ?? 0;
 
-/** Returns a check for words with at least `least` letters. In a dense script two are enough. */
+/** Returns a check for words of at least `least` letters; two are enough in dense scripts. */
 const makeLengthCheck = (text: string, least: number): ((word: string) => boolean) => {
   const count = odd_letters.test(text) ? countLetters : ({ length }: string) => length;
   if (least <= min_of_dense || !dense.test(text)) return (word) => count(word) >= least;
@@ -468,7 +468,7 @@ const hashWord = (text: string, start = 0, end = text.length): number => {
 
 /**
  * Hashes of words that were found innocent: judging a word costs a microsecond, looking it up a
- * tenth. Each has one slot, chosen by its hash, which a later word may take.
+ * tenth. The hash of a word decides its slot, and a later word may take that slot.
  */
 const innocent = new Float64Array(65_536);
 
@@ -483,7 +483,7 @@ const isOffence = (word: string): boolean => {
   return false;
 };
 
-/** Letters with one or two substitutes for letters between them, as in `sh1t`. */
+/** One or two substitutes for letters, with real letters on both sides, as in `sh1t`. */
 const disguised = /(?<!\p{L})\p{L}{1,24}(?:[0-9@$!*]{1,2}\p{L}{1,24}){1,12}/gu;
 const may_be_disguised = /\p{L}[0-9@$!*]{1,2}\p{L}/u;
 /** Four or more separate letters, as in `f u c k`. */
@@ -527,7 +527,7 @@ const isPromotion = (text: string): boolean => {
 /** Removes invisible characters and folds case. */
 const normal = (text: string): string => fold(text.replace(format, ''));
 
-/** Returns the words of a text and the objection to it, for callers that have found its links. */
+/** Returns the words of a text and the objection to it. The caller has already found its links. */
 export const readProse = (text: string, request: ProseRequest): Prose =>
   readPlainProse(text, request) ?? readAnyProse(text, request);
 
@@ -576,16 +576,14 @@ const isLatin = (code: number): boolean => (code | 32) >= 97 && (code | 32) <= 1
 const beyond_plain = /[\p{L}\p{M}\p{Cf}\p{Cs}]/u;
 const may_disguise = /^[0-9@$!*]{1,2}$/;
 const max_letters = 30;
-/** Buffer for the words that count in one text. */
+/** A buffer that holds the words that count while one text is read. */
 const found = new Float64Array(longest_text);
-/**
- * Counts words by the last byte of their hash, so a word never occurs more often than its count.
- */
+/** Counts words by the last byte of their hash. No word occurs more often than its byte's count. */
 const times = new Uint32Array(256);
 
 /**
- * Does the same as `readAnyProse` in one pass, for a text with no letters but A to Z and nothing
- * suspicious. Null if it cannot vouch for the text.
+ * Does the same as `readAnyProse`, but in one pass, for a text whose only letters are A to Z.
+ * Returns null for any other text, and if something in the text is suspicious.
  */
 export const readPlainProse = (text: string, request: ProseRequest): Prose | null => {
   const { links, uncounted, min_letters } = request;

@@ -5,7 +5,7 @@ const time_pattern =
 const lastDayOf = (year: number, month: number): number =>
   new Date(Date.UTC(year, month, 0)).getUTCDate();
 
-/** Parses an ISO 8601 time with a zone, between the years 1970 and 9999. Null if it is not one. */
+/** Parses an ISO 8601 time with a zone, from the years 1970 to 9999. Null for other text. */
 export const parseTime = (text: string): Date | null => {
   const [, year, month, day] = time_pattern.exec(text) ?? [];
   // `Date` would read February 30 as a day of March, and Postgres refuses it.

@@ -163,7 +163,7 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
   });
   const parts = {
     ...deps,
-    // Known only once the server listens.
+    // A getter, because the port is known only once the server listens.
     get public_url() {
       return deps.public_url;
     },
@@ -239,7 +239,7 @@ const limitLines = (config: Config) =>
     per: per === 'address' ? 'address (IPv6: /64)' : 'agent or person',
   }));
 
-/** The relay waits at least this long between two of its turns. */
+/** Between two of its turns, the relay waits at least this long. */
 const wake_up_every_ms = 30;
 
 /** Wakes the relay, at most once per `wake_up_every_ms`. Commits in between share one message. */
@@ -266,7 +266,7 @@ const redis_away = {
   text: 'Redis does not answer. Events and leaderboards are delayed. Nothing is lost.',
 };
 
-/** `system`: the state of the process that a client is connected to. */
+/** The topic `system`: the state of the process that a client is connected to. */
 const makeSystemTopic = ({ redis }: Deps, node: string) => {
   let status: 'serving' | 'draining' = 'serving';
   const source: StateSource = {
@@ -283,7 +283,7 @@ const makeSystemTopic = ({ redis }: Deps, node: string) => {
   return { source, startDraining };
 };
 
-/** Only events of questions and disputes invalidate lists: counters there may be a second old. */
+/** Only events of questions and disputes invalidate lists. The counters in lists may be old. */
 const invalidate = ({ cache, questions }: ApiParts, batch: readonly LogEntry[]): void => {
   for (const { question_id, event } of batch) {
     if (question_id === null) continue;
@@ -292,7 +292,7 @@ const invalidate = ({ cache, questions }: ApiParts, batch: readonly LogEntry[]):
   }
 };
 
-/** Mounts everything that answers on the port, without listening yet. */
+/** Mounts everything that this port serves, but does not listen yet. */
 const mountAll = ({ deps, openSubscriber }: Base, options: RoleOptions) => {
   const { config, log, sql, redis } = deps;
   const { NODE_ENV, PUBLIC_URL = '', REDIS_PREFIX: prefix } = config;
@@ -402,7 +402,7 @@ const measuresOf = ({ parts, mounted, sockets, follower }: All) => {
       () => follower.lagP99() / 1_000,
     ),
     measure('sockets', 'Open websockets.', () => hub().sockets),
-    measure('sockets_slow_total', 'How often a socket read too slowly.', () => hub().slow),
+    measure('sockets_slow_total', 'How many times a socket read too slowly.', () => hub().slow),
     measure('sockets_unread_bytes', 'Unread bytes of sockets.', () => hub().unread_bytes),
     measure(
       'consumers_behind_offsets',

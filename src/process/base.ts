@@ -15,9 +15,9 @@ export interface RoleOptions {
   readonly index: number;
   /** True if several api processes listen on the same port. */
   readonly shared_port: boolean;
-  /** Unique per supervisor and index. The process that had this slot before is dead. */
+  /** Differs per supervisor and index. If another process had this slot before, it is dead. */
   readonly slot?: string;
-  /** The file of its log. If missing, the log goes to standard output. */
+  /** The log file of the process. If missing, the log goes to standard output. */
   readonly log_file?: string;
   /** For tests: changes each route before it is served. */
   readonly prepareRoute?: <D>(route: Route<D>) => Route<D>;
@@ -25,14 +25,14 @@ export interface RoleOptions {
   readonly tick_ms?: number;
 }
 
-/** The base of every role process: its log and its connections, open until it is stopped. */
+/** The base of every role process: its log and its connections. They stay open until it stops. */
 export interface Base extends Service {
   readonly deps: Deps;
   /** Opens a connection for subscriptions. */
   openSubscriber(): Promise<RedisClient>;
-  /** Sets the port in links, once the server listens. */
+  /** Sets the port that links contain, once the server listens. */
   setPort(port: number): void;
-  /** Probes and metrics of this process, if METRICS_PORT is set. `leaving` makes it not ready. */
+  /** Probes and metrics, if METRICS_PORT is set. Aborting `leaving` makes it not ready. */
   monitor(measures?: readonly Metric[], leaving?: AbortSignal): readonly Service[];
 }
 
@@ -48,7 +48,7 @@ const answersInTime = (sql: Sql): Promise<boolean> =>
     () => false,
   );
 
-/** Reads the clock for the first time. A start does not wait for a Postgres that is down. */
+/** Reads the clock for the first time. If Postgres is down, the start does not wait for it. */
 const readOnce = (clock: DatabaseClock): Promise<void> =>
   withDeadline(clock.read(), 1_000, 'the clock').catch(() => undefined);
 
@@ -69,11 +69,11 @@ export const openBase = async (
   const sql = openSql({
     ...usual,
     url: DATABASE_URL,
-    // Statements of the timer settle, rank and draw whole questions at once.
+    // The timer's statements are long: they settle, rank and draw whole questions at once.
     ...(role === 'timer' ? { statement_timeout_ms: 10_000 } : {}),
   });
   const url = role === 'api' ? config.DATABASE_REPLICA_URL : undefined;
-  // If the replica hangs, reads go to the primary shortly after this time.
+  // If the replica hangs, reads go to the primary soon after this time.
   const reads = openReader(sql, { ...usual, url, statement_timeout_ms: 2_000 });
   const redis = openRedis({ url: REDIS_URL, name, log, command_timeout_ms: 1_000 });
   const clock = followClock(sql);

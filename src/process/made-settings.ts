@@ -8,7 +8,7 @@ import { type DevCaFiles, keepDevCa } from './embedded/dev-ca.js';
 export const isLoopback = (host: string): boolean =>
   /^(localhost|::1|127(\.\d{1,3}){3})$/.test(host);
 
-/** Lets a newcomer on one machine receive webhooks. Others must set the allowed addresses. */
+/** Lets a newcomer receive webhooks on one machine. Elsewhere, the operator sets the addresses. */
 export const openDevCa = async (config: Config): Promise<DevCaFiles | null> => {
   const wanted =
     config.NODE_ENV === 'development' &&
@@ -32,7 +32,7 @@ export const keySettings = ({
   SECRET_KEY: SECRET_KEY ?? keepSecret(path.join(DATA_DIR, 'secret-key')),
 });
 
-/** Returns the environment of a role process, with each made setting under one name only. */
+/** Returns `env` with the settings that the service made, each under one name only. */
 export const layOver = (
   env: NodeJS.ProcessEnv,
   made: Readonly<Record<string, string>>,

@@ -13,9 +13,9 @@ import { stopProcesses } from './embedded/processes.js';
  * States: starting → ready → (ended → starting …) → stopping → gone. Over IPC, the role sends
  * `ready`, `failed` and `alive`, the supervisor sends `stop` and `reopen`, and a closed channel
  * tells the role that the supervisor is gone. A role sends `alive` every second while its event
- * loop turns. If it is silent and uses no CPU time for 5 s, it is considered hung: nothing else
- * does its work. If it is busy without turning its event loop, it gets 30 s, because its sockets
- * would end with it. After that it is considered stuck in an endless loop.
+ * loop turns. If it is silent and uses no CPU time for 5 s, it counts as hung and is killed,
+ * because no other process does its work. If it is busy but its event loop does not turn, it gets
+ * 30 s, because a kill closes its sockets. After that, it is probably in an endless loop.
  */
 export interface RoleArgs {
   readonly role: RoleName;
@@ -23,9 +23,9 @@ export interface RoleArgs {
   readonly index: number;
   /** True if several processes listen on the same port. */
   readonly shared_port: boolean;
-  /** Unique per supervisor and index. The process that had this slot before is dead. */
+  /** Differs per supervisor and index. If another process had this slot before, it is dead. */
   readonly slot?: string;
-  /** The file of its log. If missing, the log goes to standard output. */
+  /** The log file of the process. If missing, the log goes to standard output. */
   readonly log_file?: string;
 }
 
@@ -38,9 +38,11 @@ interface ToRole {
 }
 
 export interface RoleProcess {
-  /** Resolves with the port that it listens on, if any. */
+  /** Resolves once the process is ready, with the port that it listens on, if any. */
   readonly ready: Promise<number | undefined>;
-  /** Rejects if the role cannot work: it ended several times, each time within seconds. */
+  /**
+   * Rejects if the role cannot work: it ended several times, each time after a few seconds at most.
+   */
   readonly failed: Promise<never>;
   /** Asks the process to stop, and kills it if that takes longer than `within_ms`. */
   stop(within_ms: number): Promise<void>;
@@ -54,21 +56,20 @@ interface RoleProcessOptions {
   readonly entry: string;
   readonly data_dir: string;
   readonly env: NodeJS.ProcessEnv;
-  /** Maximum heap of the process, in MB. */
   readonly heap_mb: number;
-  /** Opens its standard output: a file, which is closed after the start, or this process's own. */
+  /** Opens the output for the process: a file (closed here after the start), or our own output. */
   readonly openOutput: () => number | 'inherit';
   readonly say: Say;
 }
 
-/** If a process ends this often on its own, each time this soon, the service stops. */
+/** If a process ends this many times on its own, each time this soon, the service stops. */
 const first_tries = 3;
 const first_ms = 5_000;
 
 const heartbeat_ms = 1_000;
 const silent_ms = 5_000;
 const busy_ms = 30_000;
-/** A process that is not ready may load for this long without a turn of its event loop. */
+/** Until it is ready, a process may load for this long without a turn of its event loop. */
 const starting_ms = 60_000;
 const look_ms = 500;
 
@@ -83,7 +84,7 @@ const toWords = ({ args, data_dir }: RoleProcessOptions): string[] => [
   dataWord(data_dir),
 ];
 
-/** Reads the words that `toWords` made. Returns null for a process without a role. */
+/** Reads the arguments that `toWords` made. Returns null for a process without a role. */
 export const readRoleArgs = (words: readonly string[]): RoleArgs | null => {
   const wordOf = (name: string): string | undefined =>
     words.find((word) => word.startsWith(`--${name}=`))?.slice(name.length + 3);
@@ -164,7 +165,7 @@ export const keepRole = (options: RoleProcessOptions): RoleProcess => {
 };
 
 const first_backoff_ms = 50;
-/** Maximum pause, even if a process runs for a while before each exit or waits for disk space. */
+/** Maximum pause before a restart, no matter how many times the process has ended. */
 const longest_backoff_ms = 1_000;
 const healthy_ms = 30_000;
 
@@ -190,7 +191,7 @@ export const keepAlive = async ({ name, say, stopped, live }: KeepAliveOptions):
   }
 };
 
-/** Waits for `ms`, or until the signal. */
+/** Waits for `ms`, or until the signal is aborted. */
 export const rest = (ms: number, signal: AbortSignal): Promise<void> =>
   wait(ms, undefined, { signal }).catch(() => undefined);
 
@@ -200,7 +201,6 @@ interface Ending {
   readonly is_by_itself: boolean;
 }
 
-/** Watches a role process until it ends. */
 const watchRole = async (
   child: ChildProcess,
   onStarted: (port: number | undefined) => void,
@@ -235,7 +235,7 @@ const watchHeartbeats = (pid: number, onSilent: (why: string) => void) => {
   const look = (): void => {
     const passed_ms = performance.now() - looked_ms;
     looked_ms += passed_ms;
-    // Time in which this process itself hung does not count.
+    // If this process itself hung, that time does not count.
     if (passed_ms >= 4 * look_ms) return;
     const cpu_before = cpu;
     cpu = cpuTime(pid);
@@ -281,7 +281,7 @@ const whenEnded = (child: ChildProcess): Promise<string> =>
     });
   });
 
-/** The supervisor has its own limits, below this one. */
+/** The limits of the supervisor are shorter than this one. */
 const stop_ms = 19_000;
 /** If the supervisor is gone, the next service may already be waiting for the port. */
 const orphan_stop_ms = 1_500;
@@ -330,7 +330,7 @@ export const runRole = async ({ config, args, start }: ChildOptions): Promise<nu
 const describe = (error: unknown): string =>
   error instanceof Error ? error.message : String(error);
 
-/** Resolves when the process must stop, with the ms that this may take. */
+/** Resolves when the process must stop, with the maximum time for that in ms. */
 const whenStopped = (): Promise<number> =>
   new Promise((resolve) => {
     process.on('message', (message: ToRole) => {
@@ -340,7 +340,7 @@ const whenStopped = (): Promise<number> =>
     if (!process.connected) resolve(orphan_stop_ms);
   });
 
-/** Resolves when the message is on its way, or at once if the supervisor is gone. */
+/** Resolves when the message was sent, or at once if the supervisor is gone. */
 const sendUp = (message: FromRole): Promise<void> =>
   new Promise((resolve) => {
     if (!process.connected || process.send === undefined) return resolve();

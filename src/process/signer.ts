@@ -36,7 +36,7 @@ export const createSigner = (
       measure('webhook_deliveries_due', 'Deliveries due, up to 10,000.', () => countDue(deps.sql)),
       measure(
         'webhook_breakers_opened_total',
-        'How often a webhook was paused because its attempts failed.',
+        'How many times a webhook was paused because its attempts failed.',
         () => stats.breakers_opened,
       ),
       measure(

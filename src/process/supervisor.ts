@@ -32,9 +32,9 @@ import { endOrphans, keepAlive, keepRole, type RoleProcess, rest } from './role-
 
 export interface SupervisorOptions {
   readonly config: Config;
-  /** The environment of the role processes, to which the settings that are made here are added. */
+  /** The environment for the role processes. Settings that are made here are added to it. */
   readonly env: NodeJS.ProcessEnv;
-  /** The program of the role processes. */
+  /** The program that the role processes run. */
   readonly entry: string;
   /** Called once the service is running. If set, nothing else is written to standard output. */
   readonly onRunning?: (facts: Readonly<Record<string, unknown>>) => void;
@@ -93,8 +93,8 @@ const makeSay = (options: SupervisorOptions): Say => {
 const outputOf = ({ onRunning }: SupervisorOptions): number => (onRunning === undefined ? 1 : 2);
 
 /**
- * Returns the log file, which is opened again after a rotation. In production it is the file that
- * the output is redirected to, if it is a file.
+ * Returns the log file, which is opened again after a rotation. In production, it is the file to
+ * which the output is redirected, if there is such a file.
  */
 const logFile = (options: SupervisorOptions): string | undefined => {
   const { DATA_DIR, NODE_ENV } = options.config;
@@ -137,14 +137,14 @@ const port_problems: Readonly<Record<string, string>> = {
   ENOTFOUND: 'cannot be used, because HOST is not an address of this machine',
 };
 
-/** Without this check the api would share another program's port, and get half of its traffic. */
+/** Without this check the api could share another program's port, and get half of its traffic. */
 const checkPort = async ({ PORT, HOST }: Config): Promise<void> => {
   const problem = await probePort(PORT, HOST);
   if (problem === null) return;
   throw new Error(`Port ${PORT} on ${HOST} ${port_problems[problem] ?? `fails: ${problem}`}.`);
 };
 
-/** Waits for both, even if one fails, because the stop must know everything that has started. */
+/** Waits for both stores even if one fails, because a store that has started must be stopped. */
 const openStores = async (self: Supervisor) => {
   const { config, stores } = self;
   const open = async (name: 'Redis' | 'Postgres'): Promise<string> => {
@@ -164,7 +164,7 @@ const jitAdvice = (why: string): string =>
   'Postgres (DATABASE_URL) compiles statements, and this user may not turn that off, so answers ' +
   `and events can be late. Set jit = off on the server. (${why})`;
 
-/** A database that somebody else runs may still be starting, as in a set of containers. */
+/** A database that somebody else runs may still be starting, for example in another container. */
 const migratePatiently = async ({ say, signals }: Supervisor, url: string): Promise<void> => {
   const deadline = Date.now() + migrate_ms;
   for (let said = false; ; said = true) {
@@ -214,7 +214,7 @@ const startRoles = async (
     if (NODE_ENV === 'production') return self.onRunning === undefined ? 'inherit' : 2;
     return openLog(path.join(DATA_DIR, 'log', 'forum.log'));
   };
-  // Chosen here, so that all api processes get the same port, even after a restart.
+  // Chosen here, so that all api processes get the same port and keep it after a restart.
   const port = config.PORT === 0 ? await pickPort(HOST) : config.PORT;
   const process_env = layOver(env, { ...made, PORT: String(port) });
   const common = { entry, data_dir: DATA_DIR, env: process_env, openOutput, say, heap_mb } as const;
@@ -230,7 +230,7 @@ const startRoles = async (
   for (const role of wanted) {
     for (let n = 0; n < (role === 'api' ? API_PROCESSES : 1); n += 1) startRole(role);
   }
-  // A standby: if the relay hangs, events continue within two seconds.
+  // A standby: if the first relay hangs, events continue within two seconds.
   if (wanted.includes('relay')) startRole('relay');
   const ports = Promise.all(roles.map((each) => each.process.ready));
   const failures = roles.map((each) => each.process.failed);
@@ -250,7 +250,7 @@ const stop = async (self: Supervisor): Promise<number> => {
   const inOrder = async (): Promise<number> => {
     await stopRoles((role) => role === 'api', api_stop_ms + delay_ms);
     await stopRoles((role) => role !== 'api', worker_stop_ms);
-    // Redis stops before Postgres, whichever was ready first.
+    // Redis stops before Postgres, no matter which of them was ready first.
     for (const store of [...stores].sort((a, b) => b.name.localeCompare(a.name))) {
       await store.stop();
     }
@@ -265,13 +265,13 @@ const stop = async (self: Supervisor): Promise<number> => {
   return 1;
 };
 
-/** A terminal sends Ctrl-C to all processes, and npm passes the signal on: both come together. */
+/** For one Ctrl-C, the terminal and npm each send a signal. Signals this close count as one. */
 const same_ms = 300;
 const parent_every_ms = 500;
 
 /**
- * Watches for requests to stop. `stop` is aborted by the first signal, or by the end of the npm
- * that started this process; `force` by the second signal.
+ * Watches for requests to stop. `stop` is aborted by the first signal, or when the npm that started
+ * this process ends. `force` is aborted by the second signal.
  */
 const watchStopSignals = (env: NodeJS.ProcessEnv) => {
   let first_at = 0;
@@ -296,7 +296,7 @@ const whenAborted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener('abort', () => resolve());
   });
 
-/** npm may be killed without passing the signal on. Then no signal would stop this process. */
+/** If npm is killed, it passes no signal on, so no signal would stop this process. */
 const watchParent = (onGone: () => void): void => {
   const parent = process.ppid;
   const timer = setInterval(() => {
@@ -325,7 +325,7 @@ const superviseStore = async (
   const live = async (): Promise<string> => {
     try {
       if (has_ended) store = await start();
-      // If a start was in progress when the stop came, its store must be stopped too.
+      // If a start was in progress when the stop came, the store that it started must stop too.
       if (stopped.signal.aborted) await store.stop();
       else if (has_ended) say(`${name} runs again.`);
       has_ended = false;
@@ -347,7 +347,7 @@ const superviseStore = async (
     },
     async kill(): Promise<void> {
       stopped.abort();
-      // Ends the store at once and leaves files that the next start can use.
+      // Ends the store at once, but in a way that leaves usable files for the next start.
       signalProcess(store.pid, name === 'Redis' ? 'SIGKILL' : 'SIGQUIT');
       await Promise.race([store.exited, wait(kill_ms)]);
       signalProcess(store.pid, 'SIGKILL');

@@ -12,7 +12,7 @@ import { createIdempotencySweep } from '../http/idempotency.js';
 import { type Running, startAll } from '../kit/service.js';
 import type { Base } from './base.js';
 
-/** The timer runs every job that is due because time has passed. */
+/** The timer runs the jobs that become due as time passes. */
 export const startTimer = (base: Base): Promise<Running> => {
   const { deps, monitor } = base;
   const parts = [

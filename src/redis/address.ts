@@ -22,7 +22,7 @@ interface Several {
 }
 
 export type RedisAddress =
-  /** In the form that ioredis reads: a plain path is a socket. */
+  /** In the form that ioredis reads. A plain path names a socket. */
   | { readonly kind: 'server'; readonly url: string }
   | ({ readonly kind: 'cluster' } & Several)
   | ({

@@ -15,7 +15,7 @@ import { readRedisAddress } from './address.js';
  *
  * In a cluster, the hash tag of a key decides which node has it. If that node is down, a command
  * fails as if Redis were down, and other commands still work. A replica that takes over may lack
- * the last writes of its master. Only the latest writes of a tag are then missing.
+ * the last writes of its master. A hash tag then lacks only its latest writes.
  */
 
 export type RedisClient = Redis | Cluster;
@@ -27,7 +27,7 @@ interface RedisParams {
   readonly url: string;
   readonly name: string;
   readonly log: Logger;
-  /** Zero for a connection that subscribes. */
+  /** Zero (no limit) for a connection that subscribes. */
   readonly command_timeout_ms: number;
   /** True for a connection that subscribes: pings check that it is alive. */
   readonly subscribes?: boolean;
@@ -58,7 +58,7 @@ const optionsOf = ({ name, command_timeout_ms }: RedisParams) =>
     autoResubscribe: true,
     connectTimeout: 3_000,
     keepAlive: keep_alive_ms,
-    // While Redis loads its files, ask again this often. By default ioredis waits until Redis
+    // While Redis loads its files, ask again after this time. By default ioredis waits until Redis
     // expects to be done, which may be ten seconds later.
     maxLoadingRetryTime: 100,
     retryStrategy,
@@ -103,7 +103,7 @@ const openNodes = (params: RedisParams): RedisClient => {
     slotsRefreshInterval: 5_000,
     // A channel belongs to one shard, like a key, and is looked up again if its node goes down.
     shardedSubscribers: params.subscribes ?? false,
-    // Certificates are for names, not for addresses.
+    // Certificates contain names, not addresses, so names are not resolved here.
     ...(is_tls
       ? { dnsLookup: (host: string, done: (e: null, a: string) => void) => done(null, host) }
       : {}),
@@ -150,13 +150,13 @@ const logLoss = (redis: RedisClient, logOf: (node: string) => Logger): void => {
 
 const nameOf = ({ options: { host, port } }: Redis): string => `${host}:${port}`;
 
-/** Connects to all masters before they are needed: commands do not wait for a connection. */
+/** Connects to all masters in advance, because commands do not wait for a connection. */
 const pingMasters = (cluster: Cluster): Promise<unknown> =>
   Promise.all(cluster.nodes('master').map((node) => node.ping().catch(() => undefined)));
 
 const connect_ms = 3_000;
 
-/** Connects now if it can. If Redis is down, the client keeps trying on its own. */
+/** Connects now if possible. If Redis is down, the client keeps trying on its own. */
 export const connectRedis = async (redis: RedisClient): Promise<void> => {
   const connecting = redis
     .connect()
@@ -164,7 +164,7 @@ export const connectRedis = async (redis: RedisClient): Promise<void> => {
   await withDeadline(connecting, connect_ms, 'Redis').catch(() => undefined);
 };
 
-/** Joins a channel as soon as Redis is there. In a cluster, only the channel's shard carries it. */
+/** Joins a channel once Redis is connected. In a cluster, only the channel's shard carries it. */
 export const joinChannel = async (
   subscriber: RedisClient,
   channel: string,
@@ -191,12 +191,12 @@ export const closeRedis = (redis: RedisClient): void => {
 export const nodeOf = (redis: RedisClient, key: string): string =>
   isCluster(redis) ? (redis.slots[calculateSlot(key)]?.[0] ?? '') : '';
 
-/** Returns true if Redis is connected or, in a cluster, every master that has keys. */
+/** Returns true if Redis is connected. In a cluster, every master with keys must be. */
 export const isWhole = (redis: RedisClient): boolean => {
   if (redis.status !== 'ready' || !isCluster(redis)) return redis.status === 'ready';
   const masters = redis.nodes('master').filter(({ status }) => status === 'ready');
   const there = new Set(masters.map(nameOf));
-  // All slots of a range share one list.
+  // The slots of a range share one array, so the set is small.
   return [...new Set(redis.slots)].every((nodes) => there.has(nodes?.[0] ?? ''));
 };
 
@@ -217,7 +217,7 @@ export const setEach = async (
   else await redis.mset(...keys.flatMap((key) => [key, value]));
 };
 
-/** Deletes a forum's keys, because they belong to another history of its database. */
+/** Deletes a forum's keys. They belong to a history that its database no longer has. */
 export const deleteKeys = async (redis: RedisClient, prefix: string, rest = '*'): Promise<void> => {
   if (!isWhole(redis)) throw new Error('a part of Redis does not answer');
   for (const node of isCluster(redis) ? redis.nodes('master') : [redis]) {

@@ -10,20 +10,20 @@ import { joinChannel, loadScript, type RedisClient } from './client.js';
  * Runs tasks on the home process of their subject, such as a question. Tasks of one subject are
  * cheaper together: they share transactions and the memory of the process.
  *
- * Every process announces itself twice a second in Redis. The home of a subject is chosen by
- * rendezvous hashing among one in four api processes of each host (rounded up), so all processes
- * choose the same one, and if a process ends, only its own subjects move.
+ * Every process announces itself twice a second in Redis. One in four api processes of each host
+ * (rounded up) can be a home. Rendezvous hashing chooses a subject's home among them, so all
+ * processes choose the same one. If a process ends, only its own subjects move.
  *
  * For a moment two processes may both believe that they are the home, and a task may run twice. A
- * lock or a key in Postgres must make that safe for every task. If anything goes wrong with the
- * home (it ended, failed or is too slow, or Redis is down), the task runs in the calling process.
+ * lock or a key in Postgres must make that safe for every task. If the home has ended, failed or is
+ * too slow, or if Redis is down, the task runs in the calling process.
  */
 
 /** A kind of task. Its argument and result are sent as JSON. */
 export interface Task<A, R> {
   readonly name: string;
   readonly subjectOf: (argument: A) => string;
-  /** `tried_ms`: when it was sent to the home, which may have run it; null if it was not sent. */
+  /** `tried_ms`: when the home got the task and may have run it; null if it was not sent. */
   readonly run: (argument: A, tried_ms: number | null) => Promise<R>;
 }
 
@@ -67,14 +67,14 @@ const writePresence = loadScript('presence-1.lua');
 /** More homes would have smaller batches, which cost more. One home serves four processes well. */
 const processes_per_home = 4;
 const every_ms = 500;
-/** A process that is silent for longer is considered dead. */
+/** A process that is silent for longer than this is considered dead. */
 const lives_ms = 2_000;
 /** The home ignores calls that arrive later than this. */
 const late_ms = 2_000;
 /** If a task has no result after this time, it runs in the calling process. */
 const patience_ms = 4_000;
 
-/** FNV-1a with a final mix: without it, names that differ only at the end get similar hashes. */
+/** FNV-1a with a final mix. Without the mix, names that differ only at the end hash alike. */
 const hashOf = (text: string): number => {
   let hash = 0x811c9dc5;
   for (let n = 0; n < text.length; n += 1) {
@@ -84,7 +84,7 @@ const hashOf = (text: string): number => {
   return (hash ^ (hash >>> 13)) >>> 0;
 };
 
-/** Rendezvous hashing: returns the member that has the highest hash with the subject. */
+/** Rendezvous hashing: returns the member whose hash together with the subject is highest. */
 export const homeOf = (members: readonly string[], subject: string): string | undefined => {
   if (members.length < 2) return members[0];
   let [home, highest]: [string | undefined, number] = [undefined, -1];
@@ -118,7 +118,7 @@ export const createHomeProcesses = (options: HomeProcessOptions): HomeProcesses 
   const tasks = new Map<string, Task<unknown, unknown>>();
   const waiting = new Map<number, Waiting>();
   const outbox = new Map<string, Message>();
-  /** Tasks that this process runs for others. */
+  /** Tasks that this process runs for other processes. */
   const running = new Set<Promise<void>>();
   let members: readonly string[] = [];
   let next_number = 0;
@@ -144,7 +144,7 @@ export const createHomeProcesses = (options: HomeProcessOptions): HomeProcesses 
     if (heard === 0) drop(name);
   };
 
-  /** Everything for one process in one turn of the event loop is sent as one message. */
+  /** Calls and results for one process in one turn of the event loop share a message. */
   const messageTo = (name: string): Message => {
     const known = outbox.get(name);
     if (known !== undefined) return known;

@@ -68,8 +68,8 @@ const connect = async (redis: RedisClient): Promise<void> => {
 };
 
 /**
- * Describes the Redis in a few words. Throws a sentence for a person if it does not answer within
- * seconds, or if the service cannot use it.
+ * Describes the Redis in a few words. If it does not answer within seconds, or if the service
+ * cannot use it, throws a sentence for a person.
  */
 export const lookAtRedis = async (url: string): Promise<string> => {
   const log = pino({ level: 'silent' });

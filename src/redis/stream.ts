@@ -14,7 +14,7 @@ export interface StreamOptions {
   readonly log: Logger;
   /** How long a read waits for the first entry; 1,000 ms by default. */
   readonly block_ms?: number;
-  /** How much longer than the block an answer may take; 2,000 ms by default. */
+  /** An answer may take this much longer than `block_ms`; 2,000 ms by default. */
   readonly grace_ms?: number;
   readonly count?: number;
 }
@@ -29,7 +29,7 @@ interface GroupOptions extends StreamOptions {
 type RawEntry = readonly [id: string, fields: readonly string[]];
 type RawReply = readonly (readonly [key: string, entries: readonly RawEntry[]])[] | null;
 
-/** Skips entries with another kind of id, because this service did not write them. */
+/** Skips entries whose ids have another form, because this service did not write them. */
 const readEntries = (entries: readonly RawEntry[] = []): readonly StreamEntry[] => {
   const found: StreamEntry[] = [];
   for (const [id, fields] of entries) {
@@ -40,8 +40,8 @@ const readEntries = (entries: readonly RawEntry[] = []): readonly StreamEntry[] 
 };
 
 /**
- * Reads a stream whose entry ids are `<offset>-0`. It has its own connection, because a blocked
- * read holds its connection. Every read ends at most `grace_ms` after its block.
+ * Reads a stream whose entry ids are `<offset>-0`. It has its own connection, because a read that
+ * waits blocks the connection. Every read ends at most `grace_ms` after `block_ms`.
  */
 export class StreamReader<O extends StreamOptions = StreamOptions> {
   readonly options: O & Required<StreamOptions>;
@@ -56,7 +56,7 @@ export class StreamReader<O extends StreamOptions = StreamOptions> {
 
   /**
    * Returns the entries after `offset`, oldest first, at most `count`; empty if none came within
-   * the block. Null if Redis is down, failed or did not answer: try again after a pause.
+   * `block_ms`. Null if Redis is down, failed or did not answer: try again after a pause.
    */
   readAfter(offset: number): Promise<readonly StreamEntry[] | null> {
     const { key, block_ms, count } = this.options;
@@ -84,7 +84,7 @@ export class StreamReader<O extends StreamOptions = StreamOptions> {
   }
 }
 
-/** A reader in a group that shares a stream. Each entry goes to one reader of the group. */
+/** One of the readers in a group that shares a stream. Each entry goes to only one of them. */
 export class GroupReader extends StreamReader<GroupOptions> {
   /** Like `readAfter`, for entries that no reader has received yet. */
   readNext(): Promise<readonly StreamEntry[] | null> {
@@ -113,7 +113,7 @@ export class GroupReader extends StreamReader<GroupOptions> {
     if (offsets.length > 0) await redis.xack(key, group, ...offsets.map((offset) => `${offset}-0`));
   }
 
-  /** Claims entries delivered over `idle_ms` ago and not acknowledged; returns their offsets. */
+  /** Claims entries delivered over `idle_ms` ago but never acknowledged; returns offsets. */
   async claimStale(redis: RedisClient, idle_ms: number): Promise<readonly number[]> {
     const { key, group, consumer, count } = this.options;
     const reply = redis.xautoclaim(key, group, consumer, idle_ms, '0', 'COUNT', count);

@@ -119,7 +119,7 @@ export const nextTick = ({ limits }: Core): number =>
 const decide = async (session: Session): Promise<Caller | Fault> => {
   const { core, request } = session;
   if (core.draining) return anonymous;
-  // Below 0 the hub does not know the head of the log yet.
+  // A negative head means that the hub does not know the head of the log yet.
   if (core.head < 0 || isOverloaded(core)) return refuse(common_faults.UNAVAILABLE);
   const { limit_key } = request.address;
   const full = await count(session, `address:${limit_key}`, core.limits.connections_ip);
@@ -140,10 +140,10 @@ const count = async (session: Session, name: string, most: number): Promise<Faul
   return null;
 };
 
-/** A socket's credentials are chosen as for a public route. Each call chooses for its own route. */
+/** A socket's credentials are chosen as on a public route; a call's, as on the route it calls. */
 const any_route = { auth: 'public', takes_key: false } as const;
 
-/** Returns the caller if there is room for one more socket. An outage is a fault too. */
+/** Returns the caller if there is room for one more socket; otherwise, or in an outage, a fault. */
 const findCaller = async (session: Session, given: Credentials): Promise<Caller | Fault> => {
   const { options, limits, log } = session.core;
   if (!hasAny(given)) return anonymous;
@@ -174,7 +174,7 @@ const identify = (session: Session, caller: Caller, credentials: Credentials): v
 };
 
 /**
- * True if the socket closed during the lookup of its caller. Then its connections are given back.
+ * True if the socket closed during the lookup of its caller. Then its connections no longer count.
  */
 const isGone = (session: Session): boolean => {
   if (session.ws !== null) return false;

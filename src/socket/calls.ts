@@ -30,7 +30,7 @@ export const max_call_bytes = 65_536 + 16_384;
 const unread_goal = 65_536;
 /** Above this many characters of waiting replies, calls are refused. */
 const full_chars = 1_048_576;
-/** Above this many, the socket is closed with 4101. */
+/** Above this many characters, the socket is closed with 4101. */
 const max_chars = 16_777_216;
 /** Longer replies have to be fetched over HTTP. A page of a list is far shorter. */
 const max_reply_chars = 4_194_304;
@@ -66,13 +66,12 @@ export const makeCallOp = (server: Pick<Mounted, 'call' | 'open'>): Op =>
     },
   });
 
-/** The calls of one socket. */
 class CallQueue {
   readonly #working = new Set<SocketCall>();
   /** Replies that wait to be sent. */
   readonly #ready: string[] = [];
   #ready_chars = 0;
-  /** Called when the reply has been sent to the call that ended the credentials. */
+  /** Called when the call that revoked the credentials has got its reply. */
   #on_ended: (() => void) | null = null;
   /** A timer that runs while the client reads nothing. */
   #slow_timer: NodeJS.Timeout | undefined;
@@ -104,7 +103,7 @@ class CallQueue {
     return null;
   }
 
-  /** Calls `done` after the reply to the call that ended the credentials, or now if no call did. */
+  /** Calls `done` after the reply to the call that revoked the credentials; now if no call did. */
   whenAnswered(done: () => void): void {
     this.sendReady();
     if ([...this.#working].some(({ ends_credentials }) => ends_credentials)) this.#on_ended = done;
@@ -320,8 +319,8 @@ const replyFrame = (id: CallFrame['id'], outgoing: Outgoing): string => {
 };
 
 /**
- * Refuses an answer that a frame cannot hold. This is known only after the handler ran, but routes
- * with such answers change nothing.
+ * Refuses an answer that a frame cannot hold. This is known only after the handler has run. That is
+ * harmless, because routes with such answers change nothing.
  */
 const refuseForHttp = ({ headers }: Outgoing): Outgoing => {
   const request_id = headers.find(([name]) => name === 'X-Request-Id')?.[1] ?? '';

@@ -8,9 +8,9 @@ import { loadScript, nodeOf, type RedisClient } from '../redis/client.js';
 
 /**
  * Counts the connections under a name, over all processes. Each process writes its own absolute
- * numbers to Redis, and reports twice a second that it is alive. A moment after a process is
- * killed, it is no longer counted. If Redis was emptied, it gets all numbers again. While Redis is
- * unavailable, each process enforces the limit on its own.
+ * numbers to Redis, and reports twice a second that it is alive. Soon after a process is killed,
+ * its connections no longer count. If Redis was emptied, each process writes all its numbers again.
+ * While Redis is unavailable, each process enforces the limit on its own.
  */
 export interface ConnectionCounter {
   /** Takes one of `most` connections; false if all are in use. Never rejects. */
@@ -24,7 +24,7 @@ export interface CounterOptions {
   readonly redis: RedisClient;
   readonly prefix: string;
   readonly log: Logger;
-  /** How long a process counts after it last wrote that it is alive; for tests. */
+  /** For tests: how long a process counts after its last report that it is alive. */
   readonly counts_ms?: number;
 }
 
@@ -61,9 +61,9 @@ export const makeConnectionCounter = (options: CounterOptions): ConnectionCounte
   const isAway = (): boolean => redis.status !== 'ready';
 
   /**
-   * A process that was killed a moment ago still counts, and its clients connect here. So a
-   * connection is refused only after all processes that have connections have written again that
-   * they are alive.
+   * A process that was killed a moment ago still counts, although its clients connect here. So a
+   * connection is refused only after each process with connections has reported again that it is
+   * alive.
    */
   const takeShared = async (name: string, most: number): Promise<boolean> => {
     let first_asked_ms = 0;

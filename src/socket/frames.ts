@@ -40,14 +40,14 @@ export const default_limits = {
   frames_per_s: 20,
   frames_burst: 100,
   frame_bytes: 16_384,
-  /** Unanswered calls of one socket. */
+  /** Maximum number of unanswered calls of one socket. */
   calls: 64,
-  /** Topics of all sockets of a caller, and of one socket without a credential. */
+  /** Maximum number of topics of all sockets of a caller, or of one anonymous socket. */
   topics: 1_000,
   topics_anonymous: 20,
-  /** Different filters on one topic, in this process. */
+  /** Maximum number of different filters on one topic, in this process. */
   filters: 1_000,
-  /** Sockets of a caller and of an address, over all processes. */
+  /** Maximum number of sockets of a caller and of an address, over all processes. */
   connections_key: 20,
   connections_ip: 200,
   lifetime_ms: 4 * 3_600_000,
@@ -58,15 +58,15 @@ export const default_limits = {
   tick_ms: 15_000,
   /** Minimum time between two states of one topic. */
   state_gap_ms: 250,
-  /** Unread bytes of one socket above which messages are dropped. */
+  /** A socket with more unread bytes than this leaves the live stream. */
   backpressure_bytes: 262_144,
   /**
-   * The same for all sockets of this process. Above it, each one may leave only a little unread.
+   * Unread bytes of all sockets of this process. Above this, each socket may leave little unread.
    */
   unread_bytes: 134_217_728,
   /** How long a socket may leave sent data unread before it is cut. */
   unread_ms: 10_000,
-  /** Maximum events that one subscribe frame may replay, and how far back it may look. */
+  /** Maximum number of events that one subscribe frame may replay, and how far back it may look. */
   replay_events: 10_000,
   replay_span: 100_000,
   /**
@@ -178,7 +178,7 @@ export interface FrameShape {
   readonly schema: TSchema;
   /** Maximum size of a frame of this op. Without it, the general limit applies. */
   readonly max_bytes?: number;
-  /** The contents are checked later. Here only the syntax of the frame is checked. */
+  /** True if only the syntax of the frame is checked here, and its contents are checked later. */
   readonly is_envelope?: boolean;
   /** False if the op has its own limit and does not count against the frame limit. */
   readonly is_counted?: boolean;

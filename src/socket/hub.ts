@@ -96,8 +96,8 @@ export const mountHub = (app: TemplatedApp, options: HubOptions) => {
       core.recent.reset(head);
     },
     /**
-     * Sends a batch to its subscribers. The batch must be in order, without holes. Publications
-     * that were sent before are skipped. If there is a hole before it, all subscribers get a gap.
+     * Sends a batch, in order and without holes, to its subscribers. Publications that were sent
+     * before are skipped. If there is a hole before the batch, all subscribers get a gap.
      */
     publish: core.guard((batch: readonly Publication[]) => publish(core, batch)),
     head: (): number => core.head,
@@ -159,8 +159,8 @@ const mountCallbacks = (app: TemplatedApp, core: Core): void => {
     pong: guard((ws: Socket) => takeControl(ws.getUserData().session)),
     // Missing in the library's types.
     dropped: guard((ws: Socket) => ws.getUserData().session.markBroken()),
-    // A frame sent inside this callback leaves only after it returns. It would count as unread, and
-    // no further drain would follow.
+    // A frame that is sent inside this callback leaves only after the callback returns. It would
+    // count as unread, and no further drain would follow.
     drain: guard((ws: Socket) => {
       const { session } = ws.getUserData();
       setImmediate(guard(() => session.onRead()));
@@ -194,9 +194,9 @@ const sweep = (session: Session, now_ms: number): void => {
 };
 
 /**
- * Proves that a silent socket is alive. The client was sent everything up to `head`, and `heads`
- * has the newest offset of each topic. If the client's own newest event of a topic is older, it has
- * lost one. So has a client that follows the whole log and computes another digest.
+ * Shows that a silent socket is alive. The client was sent everything up to `head`, and `heads` has
+ * the newest offset of each topic. If the client's own newest event of a topic is older, the client
+ * has lost an event. The same is true if it follows the whole log and its digest differs.
  */
 const tickFrame = (session: Session): string => {
   const time = new Date().toISOString();
@@ -228,9 +228,9 @@ const sendGaps = (core: Core, next: number): void => {
   }
 };
 
-/** While all sockets together leave too much unread, the limit of each is divided by this. */
+/** While all sockets together leave too much unread, each socket's limit is divided by this. */
 const overload_share = 16;
-/** Frames, and bytes of frames, that are published before the next check for unread data. */
+/** How many frames, and bytes, are published before the next check for unread data. */
 const portion_frames = 32;
 const portion_bytes = 32_768;
 
@@ -310,7 +310,7 @@ const closeWhere = (core: Core, { matches, code, reason }: Closing): number => {
   for (const session of [...core.sessions]) {
     if (session.is_ending || !matches(session.caller, session.credential)) continue;
     const end = (): void => session.end(code, reason);
-    // If a client ends its credentials by a call, it gets the reply to that call first.
+    // If a call revokes the client's own credentials, the client gets the reply to that call first.
     if (session.calls === null) end();
     else session.calls.whenAnswered(end);
     count += 1;

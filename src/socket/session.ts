@@ -121,7 +121,7 @@ interface OpenCalls {
   readonly in_flight: number;
   /** Sends the replies that the connection has room for. */
   sendReady(): void;
-  /** Calls `done` after the reply to the call that ended the credentials, or now if no call did. */
+  /** Calls `done` after the reply to the call that revoked the credentials; now if no call did. */
   whenAnswered(done: () => void): void;
   onClose(): void;
 }
@@ -141,7 +141,7 @@ export interface Channel extends TopicRef {
 export interface Join {
   /** By topic. If the client leaves a topic or subscribes to it again, the topic is removed. */
   readonly refs: Map<string, TopicRef>;
-  /** By topic, the offset of the newest event that the client has; empty until it is known. */
+  /** By topic, the offset of the client's newest event; empty until these offsets are known. */
   prevs: Map<string, number>;
   /** The client has everything on these topics up to this offset. */
   cursor: number;
@@ -164,7 +164,7 @@ export interface Join {
 export interface UpgradeRequest {
   readonly address: Address;
   readonly credentials: Credentials;
-  /** True if `?token=` was used. Without a subscribe frame the socket gets the default topics. */
+  /** True if `?token=` was used. The socket then gets the default topics until it subscribes. */
   readonly by_token: boolean;
   /**
    * True if the credentials come from the session cookie. If they have expired, the socket is
@@ -216,10 +216,10 @@ export const makeCore = (options: HubOptions, parts: CoreParts) => {
     by_name: new Map<string, Set<Session>>(),
     /** Names whose sockets are being asked for a sign of life. */
     asked: new Set<string>(),
-    /** By topic, then by `keyOf` with the filter. Topics without sockets are left out. */
+    /** Channels by topic, then by `keyOf` with the filter. Topics without sockets are left out. */
     channels: new Map<string, Map<string, Channel>>(),
     states: new States(options.states ?? [], { limits, log, onBug }),
-    /** For a topic that had no subscribers, finds the event that precedes its next one. */
+    /** Finds the previous event of a topic that had no subscribers. */
     readPrev: makePrevReader(source, limits.replay_span),
     /** Limits how many replays read the log at the same time. */
     record_reads: pLimit(max_readers),
@@ -300,7 +300,7 @@ export class Session {
    */
   ws: WebSocket<unknown> | null = null;
   caller: Caller = anonymous;
-  /** SHA-256 of the credential in hex, by which it may be revoked. Null for anonymous. */
+  /** SHA-256 of the credential in hex, for revocations. Null if the socket is anonymous. */
   credential: string | null = null;
   /** The credential as request headers, because each call authenticates again. */
   credential_headers: Readonly<Record<string, string>> = {};
@@ -309,11 +309,11 @@ export class Session {
   /** Live topics. */
   readonly topics = new Map<string, Channel>();
   readonly joins = new Set<Join>();
-  /** State topics: label by topic. */
+  /** The label of each state topic, by topic. */
   readonly states = new Map<string, string>();
   /** Replays of one socket run one after the other. */
   replays: Promise<void> = Promise.resolve();
-  /** The topics were given by default. The first subscribe frame removes them. */
+  /** True if the socket has the default topics. The first subscribe frame removes them. */
   has_default_topics = false;
   /** True once a frame was received. An anonymous socket must send one within `hello_ms`. */
   has_spoken = false;
@@ -500,7 +500,7 @@ export class Session {
     return true;
   }
 
-  /** Removes a topic from every join under way: the client's latest frame about a topic counts. */
+  /** Removes a topic from every join under way. The client's latest frame about it counts. */
   leaveJoins(topic: string): boolean {
     let found = false;
     for (const { refs } of this.joins) found = refs.delete(topic) || found;

@@ -51,7 +51,7 @@ const after_error_ms = 1_000;
 
 /** The parts of a socket that states need. */
 export interface StateSubscriber {
-  /** Its state topics: label by topic. */
+  /** The label of each state topic, by topic. */
   readonly states: Map<string, string>;
   send(text: string | Uint8Array): void;
   /** Returns the number of bytes that the client has not read yet. */

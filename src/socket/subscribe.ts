@@ -40,7 +40,7 @@ import type { StateRef } from './states.js';
  *   never reached,      gap: say so, and go on from the head
  *   too far back,
  *   or too many events
- *   before the recent   pages from the record, each up to the head of that moment
+ *   before the recent   pages from the record, each up to the head at that time
  *   within the recent   from memory; when the end is reached, the topics go live in the same turn
  *
  * The last step leaves no gap: publishing and this step are both synchronous, so nothing can be
@@ -196,9 +196,9 @@ export const leaveLive = (session: Session, cursor: number): void => {
 };
 
 /**
- * Starts the given topics; a live topic starts again. Replays of one socket run one after the
- * other. Topics that start at the head wait for nothing, and go live immediately if memory knows
- * the previous event of each.
+ * Starts the given topics. A topic that is already live starts again. Replays of one socket run one
+ * after the other. Topics that start at the head wait for nothing, and go live immediately if
+ * memory knows the previous event of each.
  */
 const startJoin = (
   session: Session,
@@ -236,7 +236,7 @@ const replay = async (session: Session, join: Join): Promise<void> => {
     if (!session.is_usable) return;
     if (reason !== null) {
       const { cursor: after, refs } = join;
-      // The client has to fetch everything before the head itself.
+      // The client itself has to fetch everything before the head.
       join.cursor = core.head;
       const gapOf = (ref: TopicRef) => gapFrame(core, { ref, after, until: core.head, reason });
       session.sendAll([...refs.values()].map(gapOf));
@@ -319,8 +319,8 @@ const catchUp = async (session: Session, join: Join, result: Arrival['result']):
 const goalOf = (core: Core): number => (isOverloaded(core) ? overload_goal : unread_goal);
 
 /**
- * Sends in order until the reader has enough to read, and moves the cursor. Returns the number
- * sent.
+ * Sends publications in order until the reader has enough to read, and moves the cursor. Returns
+ * how many were sent.
  */
 const sendSome = (session: Session, join: Join, batch: readonly Publication[]): number => {
   const { refs, prevs } = join;
@@ -413,7 +413,7 @@ const untilCalled = async (
 /** Offset of the previous event, by topic; 0 before the first event. */
 type Prevs = Map<string, number>;
 
-/** Finds previous events in memory, as of an offset. `missing` has to be read from the record. */
+/** Finds previous events in memory, as of an offset. Topics in `missing` need the record. */
 const prevsInMemory = (core: Core, refs: readonly TopicRef[], offset: number) => {
   const { recent, channels, options, head } = core;
   const prevs: Prevs = new Map();
@@ -438,7 +438,7 @@ const prevsInMemory = (core: Core, refs: readonly TopicRef[], offset: number) =>
 };
 
 /**
- * Asks the record for previous events that memory does not know. All subscribers ask for the event
+ * Asks the record for previous events that are not in memory. All subscribers ask for the event
  * before the oldest one in memory, so they share that query. If its result is after `offset`, the
  * record is asked again.
  */
@@ -453,7 +453,7 @@ const prevsAt = async (core: Core, refs: readonly TopicRef[], offset: number): P
   return prevs;
 };
 
-/** Bounds of the searches, nearest first: most topics were active a moment ago. */
+/** How far back to search, nearest first, because most topics were active a moment ago. */
 const windows = [512, 8_192] as const;
 
 /**

@@ -11,9 +11,9 @@ import { type Access, withSource } from './stores.js';
 
 /**
  * `prediction-forum backup`. A backup holds the rows of each table in the text form of Postgres'
- * COPY, in parts of a few megabytes (`tables/NAME/N.copy`), then `manifest.json`. Everything is
- * read in one transaction, so the backup shows the database as of one moment, even while the
- * service writes.
+ * COPY, in parts of a few megabytes (`tables/NAME/N.copy`). Its last part is `manifest.json`.
+ * Everything is read in one transaction, so the backup shows the database as of one moment, even
+ * while the service writes.
  */
 export interface Manifest {
   readonly format: typeof backup_format;
@@ -32,13 +32,13 @@ interface TableFacts extends Table {
 
 export const backup_format = 'prediction-forum backup 2';
 export const manifest_name = 'manifest.json';
-/** Returns the table of a part; undefined for any other entry. */
+/** Returns the table to which a part belongs; undefined for any other entry. */
 export const tableOfPart = (name: string): string | undefined =>
   /^tables\/([a-z_0-9]+)\/\d+\.copy$/.exec(name)?.[1];
 
 const part_bytes = 4 * 1024 * 1024;
 
-/** Yields the rows of a table in parts of whole rows, because every chunk ends with a row. */
+/** Yields the rows of a table in parts. No row is split, because every chunk ends with a row. */
 async function* partsOf(tx: Tx, { name, columns }: Table): AsyncGenerator<Buffer> {
   const list = columns.map((column) => `"${column}"`).join(', ');
   const rows = tx.copyOut(`copy (select ${list} from "${name}") to stdout`);
@@ -108,15 +108,15 @@ export const checkOfSecretKey = ({ SECRET_KEY, DATA_DIR }: Config): string | nul
 const help = `Usage: prediction-forum backup [FILE]
 
 Writes the whole database, as of one moment, into one file (default backup-TIME.tar.gz). The service
-may keep running. FILE must not exist yet, and only you can read it. It contains password hashes,
-e-mails and digests of keys, so protect it like the database.
+may keep running. FILE must not exist yet. Once it is written, only you can read it. It contains
+password hashes, e-mails and digests of keys, so protect it like the database.
 
 FILE does not contain SECRET_KEY (or the file secret-key in DATA_DIR), because that key decrypts the
 secrets in FILE. Keep a copy of the key elsewhere. Without it, all webhooks need new secrets.
 
 prediction-forum restore FILE restores the backup.`;
 
-/** Without a statement timeout, because each table is copied in one statement. */
+/** Has no statement timeout, because each table is copied in one statement. */
 export const accessFor = ({ screen }: Call): Access => ({
   name: 'backup',
   statement_timeout_ms: 0,

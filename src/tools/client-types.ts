@@ -9,10 +9,10 @@ import { api_routes } from '../routes.js';
 import { makePythonWire } from './python-types.js';
 
 /**
- * The build runs this. It writes `clients/typescript/src/wire.ts`, and the same for Python, if
- * their content changes. The files describe the service for the client library, and are made from
- * the service's own routes and events. They contain the types of each operation (params, query,
- * body, answers, faults), the types of events, and one line per operation with its address.
+ * Writes `clients/typescript/src/wire.ts`, and the same for Python, if the content has changed. The
+ * build runs this. The files describe the service for the client library, and are made from the
+ * service's own routes and events. They contain the types of each operation (params, query, body,
+ * answers, faults), the types of events, and one line per operation with its address.
  */
 
 const asText = (value: unknown): string =>

@@ -21,14 +21,13 @@ export interface Screen {
 export interface Call {
   readonly argv: readonly string[];
   readonly screen: Screen;
-  /** Receives the errors, if they do not go to the screen. */
+  /** If set, errors are written here and not to the screen. */
   readonly errors?: Screen;
   readonly stop?: AbortSignal;
   /** How long the service may be unavailable before the command gives up. */
   readonly patience_ms?: number;
 }
 
-/** Every command has these options. */
 const common_options = {
   help: { type: 'boolean', short: 'h' },
   json: { type: 'boolean' },
@@ -220,8 +219,8 @@ export const isRunning = (data_dir: string): boolean =>
   lockHolder(path.join(data_dir, 'service.lock')) !== 0;
 
 /**
- * Returns the address of this folder's service: the one that it reports while it is running, else
- * one made from `PORT`.
+ * Returns the address of this folder's service. While the service does not run, the address is made
+ * from `PORT`.
  */
 export const localUrl = (): string => {
   const { DATA_DIR, PORT } = readPlaces();
@@ -246,7 +245,7 @@ export interface Progress {
   say(line: string): void;
 }
 
-/** Shows the progress of a command: on one line of a terminal, else as a line every few seconds. */
+/** Shows a command's progress: in a terminal on one line, elsewhere as a line every few seconds. */
 export const makeProgress = (screen: Screen): Progress => {
   const every_ms = screen.isTTY === true ? 100 : 5_000;
   let shown_ms = performance.now();

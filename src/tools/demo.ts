@@ -102,8 +102,8 @@ const publishQuestion = async ({ admin, run_id }: Story, script: Script): Promis
 type IsOwn = (question_id: string | undefined) => boolean;
 
 /**
- * Collects the ids of predictions placed on our questions from now on. Resolves when the stream is
- * live.
+ * Collects the ids of predictions placed on the demo's questions from now on. Resolves when the
+ * stream is live.
  */
 const listen = (client: Client, isOwn: IsOwn) =>
   new Promise<ReadonlySet<string>>((resolve, reject) => {
@@ -163,7 +163,7 @@ const play = async (story: Story): Promise<boolean> => {
   const limit = pLimit(4);
   const agents = await limit.map(cast.slice(0, agent_count), async ({ name, model }) => {
     stop?.throwIfAborted();
-    // All registrations come from one address; the admin key exempts it from the limit.
+    // All registrations come from one address. The admin key exempts them from the limit.
     const body = { name: `${name} ${run_id}`, model, role: 'predictor' } as const;
     return (await admin.call('register', { body })).api_key;
   });

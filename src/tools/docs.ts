@@ -30,7 +30,7 @@ import { runWebhook } from './webhook.js';
 
 /**
  * `npm run docs`: generates docs/commands.md and the tables of docs/reference.md from the service's
- * own values, and writes them or, with `--check`, compares them.
+ * own values. Writes them, or compares them with the files if `--check` is given.
  */
 
 const help = `Usage: npm run docs [-- --check]
@@ -41,7 +41,7 @@ Writes docs/commands.md from the --help texts, and the tables of docs/reference.
 
 const escapeCell = (text: string): string => text.replace(/\s+/g, ' ').replaceAll('|', '\\|');
 
-/** Makes a table with a head. Escapes `|` in a cell, and turns line ends into spaces. */
+/** Makes a Markdown table. Escapes `|` in a cell, and turns line ends into spaces. */
 export const makeTable = (
   head: readonly string[],
   rows: readonly (readonly string[])[],
@@ -111,14 +111,14 @@ const adviceOf = (code: number): string =>
 
 const showNumber = (value: number): string => value.toLocaleString('en-US');
 
-/** Lists the routes that count against a limit. A limit may not have routes yet. */
+/** Lists the routes that count against a limit. Some limits have no routes yet. */
 const tellCounted = (name: LimitName): string => {
   const counted = countedBy(name, routes);
   if (counted.length === 0) return 'nothing yet';
   return counted.map((what) => (what.startsWith('every') ? what : asCode(what))).join(', ');
 };
 
-/** A new limit only compiles when it has a sentence here. */
+/** If a new limit has no sentence here, the program does not compile. */
 const socket_limits: Readonly<Record<keyof HubLimits, string>> = {
   frames_per_s: 'Frames that a client may send per second',
   frames_burst: 'Frames that a client may send at once',
@@ -144,12 +144,12 @@ const socket_limits: Readonly<Record<keyof HubLimits, string>> = {
   drain_ms: 'Milliseconds over which all sockets are closed at shutdown',
 };
 
-/** Defaults that depend on the machine on which the table is made. */
+/** Texts for defaults that depend on the machine on which the table is made. */
 const fixed_defaults: Readonly<Partial<Record<SettingName, string>>> = {
   API_PROCESSES: 'cores − 1',
 };
 
-/** The head and the rows of each table, by the name of its markers. */
+/** The head and the rows of each table, keyed by the name of its markers. */
 const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
   routes: () => [['Method', 'Path', 'Caller', 'Limit', 'Summary'], ...routesByTag().map(routeRow)],
   events: () => [
@@ -279,7 +279,7 @@ export const fillCommands = async (text: string): Promise<Filled> => {
   return fillBlocks(text, new Map([['commands', parts.join('\n\n')]]));
 };
 
-/** Fills the reference. The current text is a parameter, so that a test can try others. */
+/** Fills the reference. The current text is a parameter, so that a test can use another text. */
 export const fillReference = (text: string): Filled => fillBlocks(text, makeTables());
 
 const documents: Readonly<Record<string, (text: string) => Filled | Promise<Filled>>> = {

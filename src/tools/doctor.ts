@@ -41,7 +41,7 @@ const sourceOf = (name: string): string => {
   return names.find(isSet) ?? not_set;
 };
 
-/** Lists each setting with the part of its value that may be shown. An invalid setting has null. */
+/** Lists each setting with the part of its value that may be shown, or null if it is invalid. */
 const listSettings = (config: Partial<Config>) =>
   Object.entries(settings).map(([name, { secret }]) => {
     const source = sourceOf(name);
@@ -63,7 +63,7 @@ const printSettings = (all: ReturnType<typeof listSettings>, say: Say): void => 
 const checkDataDir: Check = ({ DATA_DIR }) => {
   let folder = DATA_DIR;
   while (!existsSync(folder)) folder = path.dirname(folder);
-  // Creates a folder to find out. Permissions alone do not reveal a read-only file system.
+  // Tries to create a folder. Permissions alone do not reveal a read-only file system.
   rmdirSync(mkdtempSync(path.join(folder, 'doctor-')));
   return folder === DATA_DIR ? `${DATA_DIR} can be written` : `${DATA_DIR} can be created`;
 };

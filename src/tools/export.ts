@@ -20,8 +20,8 @@ import {
 
 /**
  * `prediction-forum export`: service → FILE.part → compared with its manifest → FILE.
- * FILE.part.json says which export the part belongs to. The length of the part is the cursor,
- * because every byte of it came from the service, in order.
+ * FILE.part.json says which export the part belongs to. An interrupted export continues at the
+ * length of the part, because every byte of it came from the service, in order.
  */
 
 const subjects = [
@@ -50,13 +50,13 @@ Which rows:
   --question-id ID, --category SLUG, --subcategory SLUG, --model-family NAME
   --status STATUS                   open, closed, resolved or voided (predictions)
   --as-of TIME                      as it was known at this time
-  --snapshot TIME                   only rows recorded before; gives the same file again
+  --snapshot TIME                   rows recorded before TIME; the same TIME gives the same file
   --excel                           CSV with ; between cells, as Excel opens it in much of Europe
   --names                           with ids and names of agents, if they are public
 
 During the export the file is called FILE.part, and FILE.part.json belongs to it. If it is
 interrupted, run the same command again. It continues, and the finished file is the same to the last
-byte. It is checked against the SHA-256 of the service, and FILE.manifest.json describes it.
+byte. It is checked against the SHA-256 that the service reports. FILE.manifest.json describes it.
 
 Exit code: 0 the file is complete and correct; 1 it is not; 2 and 3 as for every command.`;
 
@@ -98,7 +98,7 @@ const readPart = (file: string): Part | null =>
     ? (JSON.parse(readFileSync(noteFile(file), 'utf8')) as Part)
     : null;
 
-/** The note is written first, because a part without a note belongs to no export. */
+/** The note (FILE.part.json) is written first. A part without a note belongs to no export. */
 const beginPart = (file: string, part: Part): void => {
   rmSync(partFile(file), { force: true });
   writeWhole(noteFile(file), `${JSON.stringify(part, null, 2)}\n`, 0o644);
@@ -195,7 +195,7 @@ const partBytes = async (file: string): Promise<{ bytes: number; sha256: string 
 const withQuery = (address: string, query: Readonly<Record<string, string>>): string =>
   `${address}?${new URLSearchParams(query)}`;
 
-/** Limit for the first answer, because the address may be wrong. */
+/** Limit for the first answer. It is short, because the address may be wrong. */
 const first_patience_ms = 10_000;
 
 /** Reads an export into its part, and continues after a broken connection. */
@@ -223,7 +223,7 @@ interface Manifest {
   readonly file: { readonly bytes: number; readonly sha256: string };
 }
 
-/** Returns the manifest of the part; null if it does not match the part. */
+/** Returns the manifest of the export; null if the part does not match it. */
 const compare = async (download: Download, { snapshot }: Part): Promise<Manifest | null> => {
   const { address, query, file } = download;
   const url = withQuery(`${address}/manifest`, { ...query, snapshot });

@@ -24,9 +24,9 @@ import {
 } from './import/records.js';
 
 /**
- * `prediction-forum import`: file → records → items → service. The file is read once for questions
- * and agents, and again for forecasts and for resolutions, if it has any. So each record is
- * imported after the records that it depends on, no matter how the lines are ordered.
+ * `prediction-forum import`: file → records → items → service. The file is read up to three times:
+ * for questions and agents, for forecasts, and for resolutions. So each record is imported after
+ * the records that it depends on, no matter how the lines are ordered.
  */
 
 const help = `Usage: prediction-forum import FILE [options]
@@ -128,7 +128,7 @@ export interface Run {
 }
 
 const max_items = 100;
-/** Maximum bytes of the items of one call. The service accepts 4 MiB. */
+/** Maximum size of the items of one call, in bytes. The service accepts 4 MiB. */
 const max_bytes = 2_000_000;
 
 const operations = {
@@ -193,7 +193,7 @@ async function* inBatches(items: Items): AsyncGenerator<readonly Numbered[]> {
   if (batch.length > 0) yield batch;
 }
 
-/** The first lines with a reason are listed, and the others only counted. */
+/** For each reason, the first lines are listed. Further lines are only counted. */
 const max_named = 3;
 
 const refuse = (run: Run, type: RecordType, line: number, reason: string): void => {
@@ -266,7 +266,7 @@ async function* readTyped({ file, stop }: Source, onProblem = (_: number, __: st
 
 const sendFile = async (run: Run, source: Source): Promise<void> => {
   const seen = new Set<RecordType>();
-  /** By name: the line of an agent, or else the line of its first forecast. */
+  /** Agents by name: from the agent's own line, or else from the line of its first forecast. */
   const agents = new Map<string, Numbered>();
 
   const itemOf = (line: number, type: RecordType, record: SourceRecord): Numbered => {
@@ -283,7 +283,7 @@ const sendFile = async (run: Run, source: Source): Promise<void> => {
     if (!is_own && (agents.has(name) || item['name'] === undefined)) return;
     agents.set(name, { line, item: { model: 'imported', ...item } });
   };
-  /** By question: the time at which its outcome became public. */
+  /** By question: the time at which the question's outcome became public. */
   const known = new Map<string, string>();
   const keyOf = (item: Item): string => `${item['source']}\n${item['source_id']}`;
   const noteKnown = (record: SourceRecord): void => {

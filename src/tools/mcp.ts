@@ -105,7 +105,7 @@ const serve = async (base_url: string, { stop }: Call): Promise<number> => {
       const { question_id } = data as { readonly question_id?: string };
       if (question_id === undefined) continue;
       const uri = questionUri(question_id);
-      // The newer protocol revision manages its subscriptions itself.
+      // With the newer protocol revision, the SDK manages the subscriptions itself.
       if (is_old && !followed.has(uri)) continue;
       for (const server of servers) await server.sendResourceUpdated({ uri });
     }

@@ -167,7 +167,7 @@ export const makePythonWire = (
     'from typing import TYPE_CHECKING, Any, Literal, TypedDict, Union\n',
     'if TYPE_CHECKING:\n    from typing_extensions import NotRequired\n',
     ...definitions.values(),
-    '# Media types of operations that do not only answer with JSON. "" is an empty answer.',
+    '# Media types of operations that do not answer only with JSON. "" is an empty answer.',
     `ANSWER_TYPES: dict[str, list[str]] = {\n${types.join('\n')}\n}\n`,
     `LogEvent = Union[${kinds.join(', ')}]\n`,
     ...classes,

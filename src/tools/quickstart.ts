@@ -16,9 +16,7 @@ import {
   writeLine,
 } from './command.js';
 
-/**
- * `prediction-forum quickstart`: the client library's quickstart, with the service of this folder.
- */
+/** `prediction-forum quickstart`: the client library's quickstart for this folder's service. */
 
 const help = quickstartHelp(
   'prediction-forum quickstart',

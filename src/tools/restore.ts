@@ -52,7 +52,7 @@ const migrationsOf = (
   known: readonly Migration[],
 ): readonly Migration[] => {
   if (isEarlier(had)) {
-    // The backup's rows fit into the schema of the first file, or the restore fails.
+    // The rows of such a backup fit into the schema of the first migration, or the restore fails.
     checkComplete(had, 'backup');
     return known.slice(0, 1);
   }
@@ -105,7 +105,7 @@ const load = async (tx: Tx, options: LoadOptions): Promise<void> => {
   await dropSchema(tx, migrations);
   await applyMigrations(tx, had);
   const made = new Set((await readTables(tx)).tables.map(({ name }) => name));
-  // Other tables in the backup do not belong to the service.
+  // Skips other tables in the backup, because they do not belong to the service.
   const tables = new Map(
     manifest.tables.filter(({ name }) => made.has(name)).map((table) => [table.name, table]),
   );
@@ -137,7 +137,7 @@ running on any machine. The whole file is checked before anything is changed, an
 it is restored or nothing is. The data in Redis is deleted; the next start rebuilds it.
 
   --replace       delete everything in the database, if it is not empty
-  --without-key   continue although SECRET_KEY (or secret-key in DATA_DIR) is not the key of the
+  --without-key   continue even if SECRET_KEY (or secret-key in DATA_DIR) is not the key of the
                   backup: everything encrypted with that key is lost, and webhooks need new secrets
 
 Webhooks and e-mails that were not sent when the backup was made are sent after the next start.`;

@@ -20,11 +20,11 @@ export interface Access {
   readonly pool?: number;
   /** 0 means no limit. */
   readonly statement_timeout_ms: number;
-  /** Reports an embedded Postgres that is started for the command. */
+  /** Receives a line if an embedded Postgres is started for the command. */
   readonly say: Say;
 }
 
-/** Makes an access for short statements. It reports on the screen of the call. */
+/** Returns settings for short statements. Reports go to the screen of the command. */
 export const makeAccess = ({ screen }: Call, name: string): Access => ({
   name,
   statement_timeout_ms: 60_000,
@@ -75,7 +75,7 @@ export const withSource = async <T>(config: Config, access: Access, use: Use<T>)
   return is_up ? withSql(url, config, access, use) : withTarget(config, access, use);
 };
 
-/** Opens Postgres and Redis, which must be running, with or without the service. */
+/** Opens Postgres and Redis. Both must be running, but the service need not. */
 export const withBoth = async <T>(
   config: Config,
   access: Access,

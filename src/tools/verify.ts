@@ -12,8 +12,8 @@ import { checkRecord, countRecord } from './verify/record-store.js';
 const looks = 4;
 const again_ms = 1_000;
 /**
- * Numbers change from one look to the next. The start of a line, with ids but without numbers,
- * identifies its subject.
+ * Numbers change from one comparison to the next. The start of a line, with ids but without
+ * numbers, identifies its subject.
  */
 const subjectOf = (line: string): string =>
   line.replace(/(?<![\w-])\d+(?![\w-])/g, '').slice(0, 48);
@@ -49,7 +49,7 @@ const look = async (parts: VerifyParts): Promise<readonly string[]> => [
 
 const offsetOf = (id: string): number => Number(id.split('-')[0]);
 
-/** Fields are in the order in which they are appended. */
+/** An entry of the Redis stream. Fields have the order in which they were appended. */
 type RawEntry = readonly [id: string, fields: readonly string[]];
 
 const compareEntry = (
@@ -102,7 +102,7 @@ the Redis stream and the stored digests with the log. Changes nothing.
 
 Exit code: 0 nothing differs; 1 something differs.`;
 
-/** Work that has been under way for less than this is not a difference yet. */
+/** Work that has been under way for less time does not count as a difference yet. */
 const settle_ms = 10_000;
 export const runVerify = (call: Call): Promise<number> =>
   runCommand(call, {

@@ -13,7 +13,7 @@ import {
 import { Ago, countText, numberText, Time } from './parts/figures.js';
 import { atFields, type FormFault } from './parts/forms.js';
 
-/** The account of a person: the next steps and the settings. */
+/** The account pages of a person: the next steps and the settings. */
 
 const Steps = ({ is_verified, has_agents }: { is_verified: boolean; has_agents: boolean }) => (
   <section class="card">
@@ -223,7 +223,7 @@ const showSettings = async ({ api, deps, form }: Visit, fault: FormFault = null)
   });
 };
 
-/** The fields that a refused password change or a refused deletion is about. */
+/** The form fields that show the faults of a password change and of a deletion. */
 const about_change = { codes: { WRONG_PASSWORD: 'current_password' } };
 const about_deletion = {
   codes: { WRONG_PASSWORD: 'own_password' },

@@ -16,7 +16,7 @@ import { countText, Family, Time } from './parts/figures.js';
 import { Done, type FormFault } from './parts/forms.js';
 import { Choices, Pager } from './parts/lists.js';
 
-/** Pages on which admins find agents and people. E-mail addresses are shown nowhere else. */
+/** Pages on which admins find agents and people. Nobody else sees other people's addresses. */
 
 const optional = Type.Optional(Type.String({ maxLength: 300 }));
 

@@ -419,7 +419,6 @@ const resolveBody = (form: ActForm) => ({
   known_at: timeIn(form['known_at']),
 });
 
-/** Calls the API operation that belongs to the action. */
 const doAct = async (
   api: Api,
   id: string,

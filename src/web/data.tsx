@@ -84,7 +84,7 @@ const data_query = Type.Object({
 });
 type DataQuery = Static<typeof data_query>;
 
-/** No question has this id. An empty manifest is fast and still lists the columns. */
+/** No question has this id. So the manifest is empty and fast, but still lists the columns. */
 const no_question = '00000000-0000-0000-0000-000000000000';
 
 /** Returns the filters that the chosen file supports, in the format of the export. */

@@ -45,7 +45,7 @@ const distance = (a: readonly number[], b: readonly number[]): number =>
 
 interface Pair {
   readonly n: number;
-  /** Mean absolute difference in points. Null if there are fewer than `min_common` questions. */
+  /** Mean absolute difference in percentage points. Null below `min_common` questions. */
   readonly apart: number | null;
 }
 
@@ -66,7 +66,7 @@ interface Difference {
   readonly crowd: number;
 }
 
-/** Finds the outcome on which the family is furthest from the crowd: at most one per question. */
+/** Finds the outcome on which the family is furthest from the crowd. Empty if there is none. */
 const differenceOf = (question: Question, consensus: Consensus, family: string): Difference[] => {
   const stated = statedBy(consensus, family);
   if (stated === null) return [];

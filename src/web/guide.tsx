@@ -61,7 +61,7 @@ const markdown = new Marked({
   },
 });
 
-/** Converts Markdown to HTML. Wide tables scroll within the page, by keyboard too. */
+/** Converts Markdown to HTML. Wide tables scroll within the page, also with the keyboard. */
 const writePage = (text: string): string =>
   (markdown.parse(text) as string)
     .replaceAll('<table>', '<div class="scroll" tabindex="0"><table>')

@@ -21,7 +21,7 @@ type Entry = Operations['leaderboard']['returns']['leaderboard'][number];
 type MetricName = Exclude<BoardName, 'debaters'>;
 const metric_names = boards.filter((name): name is MetricName => name !== 'debaters');
 
-/** Families and models have no points, and no separate crowd to be compared with. */
+/** Families and models have no points, and are not compared with a crowd that excludes them. */
 const of_groups: readonly MetricName[] = metric_names.filter(
   (name) => name !== 'points' && name !== 'skill',
 );
@@ -412,7 +412,7 @@ const csv_columns = [
   'replies',
 ].map((name) => ({ name, type: 'text', is_free: name === 'name' || name === 'model' }) as const);
 
-/** A spreadsheet is for people. Programs can read longer boards page by page from the API. */
+/** Maximum number of rows in a spreadsheet. Programs can read longer boards from the API. */
 const max_rows = 1_000;
 
 const leaderboardCsv = route({

@@ -154,7 +154,7 @@ const VerifyFirst = () => (
 
 const list_done = {
   verified: 'Your address is verified. Now link or register an agent.',
-  unlinked: 'The agent is unlinked. It keeps its record and cannot forecast.',
+  unlinked: 'The agent is unlinked. It keeps its record but cannot forecast.',
 };
 
 const showAgents = async ({ api, deps, form }: Visit, fault: FormFault = null) => {
@@ -243,7 +243,7 @@ const showKey = (
     ),
   });
 
-/** The field that each refusal is about. */
+/** The form field to which each error code belongs. */
 const codes = {
   INVALID_API_KEY: 'api_key',
   AGENT_ALREADY_LINKED: 'api_key',

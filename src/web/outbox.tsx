@@ -9,7 +9,7 @@ import { Ago } from './parts/figures.js';
 
 /** In development, e-mails are not sent but listed here, as a page or as JSON for programs. */
 
-/** Drops the host of a mailed link, since this browser may reach the service under another name. */
+/** Drops the host of a mailed link: this browser may reach the service under another host name. */
 const pathOf = (link: string): string => {
   const { pathname, search } = new URL(link);
   return pathname + search;

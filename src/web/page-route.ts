@@ -42,7 +42,7 @@ const shared = {
   produces: 'text/html',
 } as const;
 const shown = { 200: Type.String() as TSchema };
-/** A form answers with a redirect (303), or with the same page and the problems at its fields. */
+/** A form answers with a redirect (303). If it is refused, its page shows the problems. */
 const refused = [400, 401, 403, 404, 409, 422, 429, 503];
 const answered = {
   ...shown,
@@ -72,7 +72,7 @@ export const own_page = {
 } as const;
 export const own_form = { ...public_form, auth: 'human' } as const;
 
-/** A page for admins. For other people it does not exist. */
+/** A page for admins. Other people get "page not found". */
 export const admin_page = { ...own_page, auth: 'admin' } as const;
 export const admin_form = { ...public_form, auth: 'admin' } as const;
 

@@ -34,7 +34,7 @@ export interface PageParts {
   /** Keeps the page out of search engines and caches. */
   readonly is_private?: boolean;
   readonly status?: number;
-  /** The fault for which the form was refused. It also sets the status of the page. */
+  /** The fault with which the API rejected the form. It also sets the status of the page. */
   readonly fault?: FormFault | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   readonly children: ComponentChildren;

@@ -14,7 +14,7 @@ import { linkTo } from './parts/lists.js';
 
 /**
  * Pages to sign up, verify an address, log in and out, and choose a new password. Mail scanners
- * also open mailed links, so opening one changes nothing: its page has a button.
+ * also open mailed links, so opening a link changes nothing. Its page has a button for that.
  */
 
 const { password, new_password, name: name_field } = account_fields;
@@ -22,7 +22,7 @@ const email_field = { ...account_fields.email, autoComplete: 'username' };
 
 const home_path = '/account';
 const pathAfter = (next: string | undefined): string => localPath(next, home_path);
-/** Returns the path to show in the address. Undefined for the default page. */
+/** Returns the path to put into the address. Undefined for the default page. */
 const shownNext = (next: string | undefined) => {
   const path = pathAfter(next);
   return path === home_path ? undefined : path;
@@ -257,7 +257,7 @@ export const sign_in_routes = [
   entryForm('verifyForm', '/auth/verify', ['token'], async (visit) => {
     const { token = '' } = visit.form;
     const outcome = await visit.api('verifyAddress', { body: { token } });
-    // Visitors who are not logged in are asked to log in first and are then sent on.
+    // If the visitor is not logged in, this page leads to the log-in page first.
     if (outcome.ok) return goTo(verified_path);
     return showVerify(visit, outcome.fault);
   }),

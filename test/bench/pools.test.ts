@@ -30,7 +30,7 @@ t.test('the scores of two questions are those worked out by hand', async (t) => 
     outcome: n === 0,
     forecasts: values.map((value, a) => ({ agent: `${a}`, owner: `${a}`, family: 'gpt', value })),
   }));
-  // (0.3² + 0.4²) / 2, and (0.3² + (1/3)²) / 2.
+  // The median gives (0.3² + 0.4²) / 2, and the mean gives (0.3² + (1/3)²) / 2.
   t.equal(brierOf('median', all).toFixed(9), '0.125000000');
   t.equal(brierOf('mean', all).toFixed(9), (0.09 / 2 + 1 / 18).toFixed(9));
   // The mean of ln(1/4), ln(2/3) and ln(2/3) is −0.732408, which is 32.46665 %.

@@ -14,7 +14,7 @@ import { project_root } from '../help/own-stores.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** Adds packages as if installed: the ones that the compiler needs, or a stand-in for it. */
+/** Adds packages as if npm had installed them, with the real compiler or a stand-in. */
 const addPackages = (folder: string, compiler: 'real' | 'stand-in'): void => {
   const packages = path.join(folder, 'node_modules');
   mkdirSync(packages);

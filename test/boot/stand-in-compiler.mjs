@@ -4,9 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /**
  * Replaces the compiler in the small checkouts of `prepare.test.ts`, whose sources are plain
- * JavaScript. It behaves as the boot scripts expect: it writes an output and a map for each source,
- * and recompiles only sources that changed since `.tsbuildinfo`. A deleted output therefore stays
- * missing until that file is gone. It waits while a file named `hold` exists.
+ * JavaScript. Like the compiler, it writes an output and a map for each source, and recompiles only
+ * sources that changed since `.tsbuildinfo`. A deleted output therefore stays missing until
+ * `.tsbuildinfo` is gone. The stand-in waits while a file named `hold` exists.
  */
 const [, , , project, ...flags] = process.argv;
 const is_program = path.resolve(project) === process.cwd();

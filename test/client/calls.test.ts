@@ -165,7 +165,7 @@ t.test('nobody at all is told as such', async (t) => {
   t.equal((error as NoAnswer).maybe_done, false);
 });
 
-/** A server that gives this answer to every request, and the requests that it received. */
+/** Starts a server that gives this answer to every request and records the requests. */
 const serve = async (t: Test, mood: Exclude<Mood, string>) => {
   const front = await startFront(t, app.url);
   front.moods.push(...Array<Mood>(100).fill(mood));

@@ -20,7 +20,7 @@ import { type SocketFront, startSocketFront } from './socket-front.js';
 
 type Tamper = NonNullable<SocketFront['tamper']>;
 
-/** The newest events are compared only at the next tick. */
+/** The client compares the newest events only at the next tick. */
 const tick_ms = 2_000;
 
 /** Leaves events out, and links the next event to the one before the gap. */
@@ -39,8 +39,8 @@ const leaveOut = (isOut: (offset: number) => boolean): Tamper => {
 const isThousandth = (offset: number): boolean => offset % 1_000 === 0;
 
 /**
- * Holds back the frames of each connection until an event whose offset is divisible by 9, or
- * another kind of frame, arrives. Then sends them in order.
+ * For each connection, holds back events until an offset is divisible by 9 or another kind of frame
+ * arrives. Then sends all of them in order.
  */
 const holdBack = (): Tamper => {
   const held_of = new Map<object, Parameters<Tamper>[0][]>();
@@ -83,7 +83,7 @@ const untilFollowed = ({ call }: TestApp, head: number) =>
   });
 
 t.test('one of two processes drops every 1,000th event, and the client says so', async (t) => {
-  // Everything is written before the first tick, which would otherwise compare only part of it.
+  // The first tick must compare all events, so all are written before it.
   const options = { roles: ['api'], tick_ms: 6_000 } as const;
   const { app: honest, log } = await serveLog(t, options);
   const dropping = await startApp(t, { ...options, stores: honest.stores });
@@ -171,7 +171,7 @@ t.test('no honest process is accused, however late it starts or sends', async (t
 t.test('a lossy socket, a process with a wrong view and a wrong tick are told apart', async (t) => {
   const { app, log } = await serveLog(t);
   await log.write(10);
-  // A tick below covers all ten events, so they must arrive first.
+  // The tick below covers all ten events, so the process must have them first.
   await untilFollowed(app, 10);
   const digestWithout = (left_out: number): string =>
     log.entries

@@ -45,7 +45,7 @@ const behave = async (
 };
 
 export const startFront = async (t: Teardown, target: string) => {
-  /** One for each of the next requests. All later ones use `pass`. */
+  /** Behaviour for the next requests, one entry each. All later requests use `pass`. */
   const moods: Mood[] = [];
   const seen: { readonly method: string; readonly path: string; readonly key: string }[] = [];
   const server = createServer((asked, answered) => {

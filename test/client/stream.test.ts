@@ -200,7 +200,7 @@ t.test('close codes say whether and when to come back', async (t) => {
   await until('it is back', () => live() === 2);
   t.match(waits(), [{ code: 4100 }]);
   t.ok((waits()[0]?.wait_ms ?? 0) >= 500, 'not at once');
-  // A client that is sent away is told to reconnect within a certain time.
+  // A service that drains tells each client to reconnect within five seconds.
   await hub.drain();
   await until('it was sent away', () => waits().some(({ code }) => code === 4200));
   t.ok((waits().find(({ code }) => code === 4200)?.wait_ms ?? 9e9) <= 5_000);

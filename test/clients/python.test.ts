@@ -58,7 +58,7 @@ const startPlainProxy = async (t: Test, target: string): Promise<string> => {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 };
 
-/** Refuses its first connection because it is full, and then forwards everything. */
+/** Closes the first connection as if the service were full. Then forwards everything. */
 const startFull = async (t: Test, target: string): Promise<string> => {
   const server = new WebSocketServer({ host: '127.0.0.1', port: 0 });
   let is_full = true;
@@ -86,7 +86,7 @@ const startFull = async (t: Test, target: string): Promise<string> => {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 };
 
-/** The tests that follow the stream, for other versions of the package `websockets`. */
+/** Tests that follow the stream. They also run with another version of `websockets`. */
 const stream_tests = [
   'a_stream_that_is_cut_at_random_has_each_event_once',
   'an_event_on_two_topics_comes_once',
@@ -138,7 +138,7 @@ t.test('the tests of the Python client pass', { skip }, async (t) => {
     full: await startFull(t, app.url),
     no_socket: await startPlainProxy(t, app.url),
     lost_once: await startLiar(t, app.url, (frame) => (loseOnce(frame.offset) ? [] : [frame])),
-    // Drops every thousandth event, and hides the gap in the `prev` of the next one.
+    // Drops every thousandth event. The `prev` of the next event hides the gap.
     lossy: await startLiar(t, app.url, (frame) => {
       if (frame.offset % 1_000 === 0) return [];
       return [

@@ -6,9 +6,9 @@ import { getJson, readAll, readState } from './log.mjs';
 import { followSse } from './sse.mjs';
 
 /**
- * The promises of a service's stream, one check each. A check gets the service and the newest part
- * of its log, read in pages. It throws if a promise is broken. Otherwise it returns its findings,
- * or `skip(why)` if this log cannot show it.
+ * Checks each promise of a service's stream. A check gets the service and the newest part of its
+ * log, read in pages. If the promise is broken, the check throws. Otherwise it returns its
+ * findings, or `skip(why)` if this log cannot test the promise.
  */
 
 class Skipped {
@@ -41,7 +41,7 @@ const collect = (until) => {
   return { events, take };
 };
 
-/** Offsets of private events are missing on the topic of all events. The digest covers them. */
+/** Private events leave gaps in the offsets. `checkDigest` finds events that are really missing. */
 const checkOrder = async ({ events, after, until }) => {
   const ids = new Set(events.map(({ id }) => id));
   if (ids.size < events.length) throw new Error('an id comes twice');
@@ -121,7 +121,7 @@ const checkSse = async ({ url, events, after, until }) => {
 };
 
 const withCuts = async ({ url, random, events }, run) => {
-  // About ten cuts, independent of the length.
+  // About ten cuts, however long the log is.
   const bytes = events.length * 500;
   const cutter = await startCutter(url, { random, most_bytes: Math.max(20_000, bytes / 5) });
   try {

@@ -4,9 +4,9 @@ import { startCutter } from './cutter.mjs';
 import { readEvents } from './log.mjs';
 
 /**
- * A client of the stream under test is a program `COMMAND URL AFTER UNTIL`. It follows the whole
- * log after an offset, even if its connections are cut, writes `OFFSET ID` per line for each event,
- * and ends after the offset UNTIL. Its output is compared with the log line by line.
+ * A client under test is a program `COMMAND URL AFTER UNTIL`. It follows the whole log after the
+ * offset AFTER, even if its connections are cut. It writes a line `OFFSET ID` for each event, and
+ * ends after the offset UNTIL. Each line is compared with the log.
  */
 
 async function* linesOf(command, args, log) {
@@ -27,7 +27,7 @@ async function* linesOf(command, args, log) {
   }
 }
 
-/** Resolves with the extent of the comparison. Throws at the first difference. */
+/** Resolves with a sentence about the compared events. Throws at the first difference. */
 export const checkClient = async ({ url, command, after, until, random, most_bytes, log }) => {
   const cutter = await startCutter(url, { random, most_bytes });
   let compared = after;

@@ -78,7 +78,7 @@ export const follow = async ({
         work = work.then(() => onFrame(JSON.parse(String(text)))).catch(fail);
       });
       socket.on('error', () => undefined);
-      // A cut during the upgrade is treated like any other.
+      // A cut during the upgrade is treated like any other cut.
       socket.on('unexpected-response', (_, answer) => {
         if (answer.statusCode === 429 || answer.statusCode >= 500) socket.terminate();
         else fail(new Error(`the upgrade is answered with ${answer.statusCode}`));

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** The log as read over HTTP in pages. Everything else is compared with it. */
+/** Reads the log over HTTP in pages. Everything else is compared with it. */
 
 const page_size = 100;
 
@@ -47,7 +47,7 @@ export const readAll = async (url, part) => {
   return events;
 };
 
-/** The offset of the newest public event up to `until`. A follower gets nothing after it. */
+/** The offset of the last event that a follower gets: the newest public event up to `until`. */
 export const findLast = async (url, { after, until }) => {
   for (let from = until; from > after; ) {
     from = Math.max(after, from - page_size);

@@ -1,7 +1,7 @@
 import type { FaultDef } from '../../src/kit/fault.js';
 import type { Answered } from '../help/app.js';
 
-/** The contract of every answer (§1). */
+/** The contract that every answer of the API must meet. */
 
 const members = {
   error: 'string',
@@ -14,14 +14,14 @@ const members = {
 
 const isSentence = (text: string): boolean => text.length <= 2_000 && /^\S.*[.!?]$/s.test(text);
 
-/** Routes for people, not programs, explain errors with a page. */
+/** Routes for people explain an error on a page. */
 const isPage = (headers: Headers, body: unknown): boolean =>
   headers.get('content-type') === 'text/html; charset=utf-8' &&
   headers.get('cache-control') === 'no-store' &&
   typeof body === 'string' &&
   /^<!doctype html>/i.test(body);
 
-/** A Model Context Protocol error. Its data is the API's refusal, unless the SDK refused. */
+/** A Model Context Protocol error. It contains the API's refusal, unless the SDK itself refused. */
 const isOfJsonRpc = (body: Answered['body']): boolean =>
   body?.jsonrpc === '2.0' && typeof body.error?.code === 'number';
 
@@ -51,12 +51,12 @@ const problemOfError = (answer: Answered, known: readonly FaultDef[]): string | 
   return def.retryable === body.retryable ? null : `retryable: ${body.retryable}`;
 };
 
-/** `/health` or `/readyz` report this if a probe took over a second on a busy machine. */
+/** `/health` or `/readyz` answers this if a probe took over a second on a busy machine. */
 const isProbeLate = ({ status, body }: Answered): boolean =>
   status === 503 && body?.status === 'down' && body.lag_ms !== undefined;
 
 /**
- * Returns the problem with an answer, or null. It must not be a 5xx and must always have a request
+ * Returns the problem with an answer, or null. An answer must not be a 5xx and must have a request
  * id. An error must have the contract's shape and a code that this route may answer.
  */
 export const findAnswerProblem = (answer: Answered, known: readonly FaultDef[]): string | null => {

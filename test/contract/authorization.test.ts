@@ -8,7 +8,7 @@ import { t } from '../help/tap.js';
 import { connect } from '../help/ws-client.js';
 import { findMismatches, lookAtAll, startMatrix, targetOf } from './matrix.js';
 
-/** Every route with every kind of caller: some are admitted, others are refused with the reason. */
+/** Calls every route as every kind of caller. Each route admits the caller or says why not. */
 
 const { app, principals, question_id, routes } = await startMatrix(t);
 
@@ -22,7 +22,7 @@ const callAs = (principal: Principal, route: Route): Promise<Answered> =>
 const bare = (answer: Answered | undefined): string =>
   JSON.stringify({ status: answer?.status, ...answer?.body, request_id: undefined });
 
-/** Another user's objects, by the start of the paths that lead to them. */
+/** Another user's objects, by the beginning of their paths. */
 const makeForeignThings = async () => {
   const owner = await makeHuman(app);
   const agent = await makeAgent(app, { human: owner });
@@ -157,7 +157,7 @@ t.test('a credential in the place of another is refused with the right header', 
   t.match(await socket.answer(1), { code: 'INVALID_API_KEY', error: as_key.body.error });
 });
 
-// Last, because some of these calls revoke the credentials that they use.
+// Runs last, because some of these calls revoke the credentials that they use.
 for (const principal of principals) {
   t.test(`${principal.name}: every route admits or refuses as it says`, async (t) => {
     const call = (route: Route) => callAs(principal, route);

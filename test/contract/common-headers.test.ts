@@ -3,7 +3,7 @@ import { openRaw, type RawAnswer, writeRequest } from '../help/raw-http.js';
 import { makeOpenQuestion } from '../help/story.js';
 import { t } from '../help/tap.js';
 
-/** Headers that every answer of the service has, whichever part of it answers. */
+/** Headers that every answer has, no matter which part of the service sends it. */
 
 const app = await startApp(t, { roles: ['api'] });
 const question_id = await makeOpenQuestion(app);

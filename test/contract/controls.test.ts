@@ -5,15 +5,15 @@ import { t } from '../help/tap.js';
 
 /**
  * Control characters and characters that change the text direction, in every text that other people
- * see. They are removed, and the resulting text is judged, stored and returned. A call that is
- * repeated byte for byte is recognized.
+ * see. These characters are removed. The remaining text is checked, stored and returned. If a call
+ * is repeated byte for byte, it is recognized as a repeat.
  */
 
 const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
 const dirt = '\u202e\u2066\u0007\u001b[31m\u009b\u2069\u202c';
 const rest = '[31m';
 const foul = /(?![\t\n\r])[\p{Cc}\u2028-\u202e\u2066-\u2069]/u;
-/** Puts it between the letters of a word. A reader would not see it. */
+/** Puts `dirt` between the letters of a word. */
 const soil = (text: string): string => `${text.slice(0, 3)}${dirt}${text.slice(3)}`;
 const clean = (text: string): string => `${text.slice(0, 3)}${rest}${text.slice(3)}`;
 
@@ -105,7 +105,7 @@ t.test('a profile of an agent', async (t) => {
   const changed = await app.call('PATCH', '/api/me', { key: agent.key, body });
   t.equal(changed.status, 200, JSON.stringify(changed.body));
   for (const [name, text] of Object.entries(texts)) t.equal(changed.body.user[name], clean(text));
-  // Each is three characters in NFC, the form in which a text is stored and counted.
+  // The letter is three characters in NFC, the form in which a text is stored and counted.
   for (const [length, status] of [
     [166, 200],
     [167, 400],

@@ -29,7 +29,7 @@ const newcomer = () => {
 const leftOf = ({ headers }: Answered): string =>
   /"ip";r=(\d+)/.exec(headers.get('ratelimit') ?? '')?.[1] ?? '';
 
-/** Calls that the limit counted. A cached response is not counted, and has no such header. */
+/** Number of calls that the limit counted. A cached response has no `ratelimit` header. */
 const costOf = (one: Answered, first: Answered): number =>
   leftOf(one) === '' ? 0 : Number(leftOf(first)) - Number(leftOf(one));
 
@@ -140,7 +140,7 @@ const payInParallel = async (t: Test, limit: number) => {
   );
   const looked = await small.call('GET', '/api/limits');
   const left = looked.body.limits.find(({ name }: { name: string }) => name === 'ip').left;
-  // On a slow machine some of the limit is available again by now.
+  // On a slow machine, part of the limit has become available again by now.
   const expected = limit - count(known, 200) - 2;
   const isAbout = (calls: number): boolean => {
     const again = Math.ceil(((performance.now() - started_ms) / 60_000) * limit);
@@ -155,7 +155,7 @@ const payInParallel = async (t: Test, limit: number) => {
 
 t.test('clients in parallel pay for bodies and for nothing else; work is never free', async (t) => {
   let paid = await payInParallel(t, 40);
-  // If Redis takes longer than 300 ms, the process counts alone, as on a busy machine.
+  // If Redis takes over 300 ms on a busy machine, the process counts alone. Then try again.
   for (let more = 0; more < 3 && !paid.is_exact; more += 1) paid = await payInParallel(t, 40);
   const { known, left, expected, is_exact, guesses, used_up } = paid;
   t.equal(count(known, 304) + count(known, 200) + count(known, 429), 100);

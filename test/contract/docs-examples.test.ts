@@ -26,7 +26,7 @@ const ajv = new Ajv2020({ strict: false, allErrors: true, validateFormats: true 
 (addFormats as unknown as { default: (one: Ajv2020) => void }).default(ajv);
 ajv.addSchema(document, 'document');
 
-/** The validator of a JSON answer. Each is compiled once. */
+/** The validator of a route's JSON answer. Ajv compiles each validator only once. */
 const checkOf = ({ path, method }: Route, status: number) => {
   const steps = ['paths', path, method.toLowerCase(), 'responses', status, 'content'];
   const pointer = [...steps, 'application/json', 'schema']
@@ -50,7 +50,7 @@ const findProblem = (route: Route, status: number, type: string, body: unknown):
   return check(body) ? findRefusedItem(body) : ajv.errorsText(check.errors);
 };
 
-/** In a list whose items are judged separately, the first refused item. */
+/** If an answer lists items that are judged separately, returns the first refused item. */
 const findRefusedItem = (body: unknown): string | null => {
   const { results = [] } = body as { results?: readonly { code?: string; error?: string }[] };
   const refused = results.find(({ code }) => code !== undefined);
@@ -70,7 +70,7 @@ const runAll = async (
       if (problem !== null) problems.push(`${next.id}: ${problem}`);
     }
   };
-  // No more concurrent exports than one address is allowed.
+  // Two at a time, because one address may have only two concurrent exports.
   await Promise.all([work(), work()]);
   return problems;
 };
@@ -110,7 +110,7 @@ t.test('every example body belongs to an operation, and is shown there', async (
   }
 });
 
-// Runs first, because an action that is repeated may write no line.
+// Runs first, because a repeated action may write no line to the audit log.
 const acting = routes.filter(
   ({ id, auth, method, stores_answer }) =>
     auth === 'admin' && method !== 'GET' && stores_answer !== 'never' && id !== 'previewResolution',
@@ -158,7 +158,7 @@ const documentedTypes = ({ path }: Route): ReadonlyMap<number, readonly string[]
     ]),
   );
 
-/** Calls the route as in its example, with another query or another `Accept`. */
+/** Returns a function that calls the route as in its example, with another query or `Accept`. */
 const makeAsker = async (route: Route) => {
   const { path, query, send } = await prepare(route);
   return (changed: Readonly<Record<string, string>>, accept: string, at = path) => {
@@ -175,7 +175,7 @@ const every_type = [
   'nonsense',
 ];
 
-/** Each way to request another form of the answer. For each form, a few media types are enough. */
+/** Every way to request a form of the answer. A few media types are enough for a single form. */
 const formsOf = (route: Route): readonly (readonly [Record<string, string>, string])[] => {
   const properties = route.query?.properties ?? {};
   const formats: readonly string[] = properties['format']?.['enum'] ?? [];
@@ -231,7 +231,7 @@ t.test('a refusal of an absent subject has a media type that the document names'
 t.test(
   'every list takes a limit above its most for the most, and refuses what is none',
   async (t) => {
-    // A widget accepts any value, so that a wrong one never breaks an article.
+    // A widget accepts any limit, so that a wrong limit never breaks an article.
     const lists = reads.filter(
       ({ query, produces }) => query?.properties['limit'] !== undefined && produces !== 'text/html',
     );

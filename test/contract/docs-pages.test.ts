@@ -49,7 +49,7 @@ t.test('a page loads, runs and links to nothing from elsewhere', async (t) => {
   }
 });
 
-/** With void elements closed and entities replaced, the rest must be properly nested. */
+/** Returns the first syntax error of a page, which is read as XML with void elements closed. */
 const findBroken = (page: string): string | null => {
   const text = page
     .replace(/^<!doctype html>\n/, '')
@@ -115,7 +115,7 @@ t.test('every link of the guide leads somewhere, on its pages and in their Markd
   };
   const checkLink = async (page: string, link: string): Promise<void> => {
     const { pathname, search, hash, origin } = new URL(link, app.url + page);
-    // Skips a page that requires a login, and URLs of other sites.
+    // Skips the page that requires a login, and URLs of other sites.
     if (pathname === '/account' || origin !== app.url) return;
     const { status, body } = await read(pathname + search);
     t.equal(status, 200, `${page}: ${link}`);
@@ -156,7 +156,7 @@ t.test('llms.txt has the form of llmstxt.org, and every link resolves', async (t
   }
 });
 
-/** The page is as wide as the screen, on any screen. */
+/** Checks that the page is never wider than the screen. */
 const fits = async (t: Test, page: BrowserPage): Promise<void> => {
   for (const width of [390, 820, 1500]) {
     await page.resize(width, 900);

@@ -173,7 +173,7 @@ t.test('every npm script that is named exists', async (t) => {
   }
 });
 
-/** True for `NAME`, `PF_NAME` or `NAME_FILE` of a setting. */
+/** True if the name is a setting, with or without `PF_` and `_FILE`. */
 const isSetting = (name: string): boolean =>
   [name, name.replace(/_FILE$/, '')].some((one) =>
     Object.hasOwn(settings, one.replace(/^PF_/, '')),

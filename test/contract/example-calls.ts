@@ -11,9 +11,9 @@ import {
 } from '../help/story.js';
 
 /**
- * A call of every operation as the reference shows it, in a state in which it takes effect: each
- * placeholder of an example (`$QUESTION_ID`) gets a value. Anything that a call changes or uses up
- * is created again each time.
+ * The call of each operation as the reference shows it. Each placeholder of an example
+ * (`$QUESTION_ID`) gets a value with which the call takes effect. Anything that a call changes or
+ * uses up is created again each time.
  */
 
 type Value =
@@ -61,7 +61,7 @@ const paramOf = (path: string, name: string): string => {
   return `$${subject.replaceAll('-', '_').toUpperCase()}_ID`;
 };
 
-/** The body in the reference. */
+/** The body that the reference shows. */
 export const bodyOf = ({ id, body }: Route): Value | undefined =>
   body === undefined ? undefined : ((example_bodies[id] ?? {}) as Value);
 
@@ -116,16 +116,16 @@ const mark = (): string => {
 const days = (count: number) => new Date(Date.now() + count * 86_400_000).toISOString();
 const because = { reason: 'Reported by a reader, and looked at.' };
 
-/** For each operation that changes something: the special preconditions of its example. */
+/** The objects that the examples of changing operations need, by operation. */
 const makeWorlds = (app: TestApp, owner: Human) => {
   type World = () => Promise<Values>;
 
-  /** One owner for all agents: hashing a password takes a while, and the owner does not matter. */
+  /** All agents have one owner, because hashing a password for each takes a while. */
   const linked = async () => {
     const { id, key } = await makeAgent(app, { human: owner });
     return { AGENT_ID: id, API_KEY: key };
   };
-  /** This one has its own owner: agents with the same owner cannot vote on each other's content. */
+  /** This agent has its own owner: agents of one owner cannot vote on each other's content. */
   const voter = async () => {
     const { key } = await makeAgent(app, { human: await makeHuman(app) });
     return { API_KEY: key };
@@ -137,7 +137,7 @@ const makeWorlds = (app: TestApp, owner: Human) => {
   /** Makes a call and returns the body of its answer. */
   const post = async (path: string, send: CallOptions) =>
     (await app.call('POST', path, { body: {}, ...send })).body;
-  /** Returns an address to which a token was mailed. */
+  /** Has a token mailed to an address, and returns both. */
   const mailed = async (email: string, path: string, body: object = {}) => {
     await post(path, { body: { email, ...body } });
     const { body: outbox } = await app.call('GET', '/dev/outbox');
@@ -169,7 +169,7 @@ const makeWorlds = (app: TestApp, owner: Human) => {
     const { prediction } = await post(path, { key: values.API_KEY, body });
     return { ...values, PREDICTION_ID: prediction.id as string };
   };
-  /** Its forecast is more than a minute old. */
+  /** A forecast that is more than a minute old. */
   const aged = async () => {
     const values = await predicted();
     await app.sql`
@@ -233,7 +233,7 @@ const makeWorlds = (app: TestApp, owner: Human) => {
       values (${values.AGENT_ID}, ${NOTIFICATION_ID}, 'tier.changed', ${mark()}, '{}', now())`;
     return { ...values, NOTIFICATION_ID };
   };
-  /** The world after an admin's action on its subject. */
+  /** Prepares the objects of `world`, and then lets an admin act on one of them. */
   const after =
     (kind: string, act: string, world: World, name: string): World =>
     async () => {
@@ -340,7 +340,7 @@ const makeCommon = async (app: TestApp, human: Human): Promise<Values> => {
   };
 };
 
-/** Prepares one run of an example. Needs WEBHOOK_ALLOW_CIDRS with 127.0.0.0/8. */
+/** Returns a function that prepares one call. Needs `WEBHOOK_ALLOW_CIDRS=127.0.0.0/8`. */
 export const prepareExamples = async (app: TestApp) => {
   const owner = await makeHuman(app);
   const common = await makeCommon(app, owner);

@@ -7,7 +7,7 @@ import { compileQuery } from '../../src/http/validation.js';
 import { type Known, oddText, shapedValue, weighted } from '../help/arbitrary.js';
 import { makeReasoning } from '../help/story.js';
 
-/** Requests for one route, whose every part may be valid, nonsensical or anything in between. */
+/** Random requests for one route. Any part of a request may be valid, nonsensical or in between. */
 
 export interface FuzzRequest {
   readonly method: string;
@@ -21,7 +21,7 @@ export interface FuzzRequest {
 
 /** Existing objects, for requests that pass the first checks. */
 export interface FuzzWorld {
-  /** By the name that precedes them in paths: `questions`, `webhooks`. */
+  /** By the path segment before the id: `questions`, `webhooks`. */
   readonly ids: Readonly<Record<string, readonly string[]>>;
   readonly keys: readonly string[];
   readonly tags: readonly string[];
@@ -109,7 +109,7 @@ const queryOf = (route: Route, known: Known): fc.Arbitrary<string> => {
       4,
       shaped.map((query) =>
         Object.entries(query)
-          // No events occur here, so a long wait is pointless.
+          // No events occur here, so waiting longer for them is pointless.
           .map(([name, value]) => [name, name === 'wait' && Number(value) > 1 ? 1 : value] as const)
           .map(([name, value]) => `${name}=${encodeURIComponent(String(value).toWellFormed())}`)
           .join('&'),
@@ -127,7 +127,7 @@ const queryOf = (route: Route, known: Known): fc.Arbitrary<string> => {
   );
 };
 
-/** Marks a made-up cursor as belonging to this list, so that its parts are checked. */
+/** Turns a made-up cursor into a cursor of this list, so that its parts are checked too. */
 const markCursor = (route: Route) => {
   const read = route.query === undefined ? null : compileQuery(route.query);
   return (path: string, query: string): string => {
@@ -178,7 +178,7 @@ const odd_bodies = fc.constantFrom(
   ...[`"${'x'.repeat(65_000)}"`, `{"name":"${'x'.repeat(70_000)}"}`, `[${'0,'.repeat(30_000)}0]`],
 );
 
-/** The body in the reference, with existing objects. */
+/** The body that the reference shows, with ids of existing objects. */
 const exampleOf = (route: Route, { ids }: FuzzWorld): object => {
   const text = JSON.stringify(example_bodies[route.id] ?? {});
   const values: Readonly<Record<string, string | undefined>> = {
@@ -278,7 +278,7 @@ export const requestFor = (route: Route, world: FuzzWorld): fc.Arbitrary<FuzzReq
       method: methodOf(route),
       path: pathOf(route, world, known),
       type: content_type,
-      // Mostly few headers, because a request with all of them is nearly always refused.
+      // Usually none, because a request with random headers is nearly always refused.
       headers: weighted([3, fc.constant<Record<string, string>>({})], [1, headersOf]),
       body: bodyOf(route, world, known),
       as: weighted(

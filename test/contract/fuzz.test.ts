@@ -36,7 +36,7 @@ const isRefusedBody = (error: unknown, { body }: FuzzRequest): boolean =>
   body.length > 65_536 &&
   ['ECONNRESET', 'EPIPE'].includes(String((error as { code?: unknown }).code));
 
-/** If a head is too long, the native parser answers 431 itself, with a body even for HEAD. */
+/** If the path is too long, the native parser answers 431, and sends a body even for HEAD. */
 const isLongHead = (error: unknown, { method, path }: FuzzRequest): boolean =>
   method.toUpperCase() === 'HEAD' &&
   path.length > 4_096 &&

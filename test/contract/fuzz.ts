@@ -20,7 +20,7 @@ export const fuzz_env = {
   TRUSTED_PROXIES: '127.0.0.1',
 };
 
-/** These remove objects that all other calls need, so they run last. */
+/** These operations remove objects that all other calls need, so they run last. */
 const destructive = [
   'closeQuestion',
   'publishQuestion',
@@ -64,7 +64,7 @@ const readAnswer = async (message: http.IncomingMessage, path: string): Promise<
   if (type === 'text/event-stream') message.destroy();
   const text = type === 'text/event-stream' ? '' : await readText(message);
   const status = message.statusCode ?? 0;
-  // The rest of an export (`skip_bytes`) has the same type, but is not complete JSON.
+  // An export that skips bytes (`skip_bytes`) has the same type but is not complete JSON.
   const is_rest = status === 200 && /[?&]skip_bytes=/.test(path);
   const is_json = type.startsWith('application/json') && text !== '' && !is_rest;
   return { status, headers, body: is_json ? JSON.parse(text) : text };
@@ -154,16 +154,16 @@ export const describeRequest = ({ body, ...rest }: FuzzRequest): string =>
 const all_faults = fuzz_routes.flatMap((route) => faultsOf(route));
 const router = makeRouter(fuzz_routes.map((route) => ({ route, entry: route })));
 
-/** The native parser answers directly if a head arrives in two parts. See `garbage.test.ts`. */
+/** If a request's head arrives in parts, the native parser may answer (see `garbage.test.ts`). */
 const isOfParser = ({ status, headers }: Answered): boolean =>
   (status === 505 || status === 431) && headers.get('x-request-id') === null;
 
-/** The problem with an answer, judged by the route that answers, not by the intended one. */
+/** Finds the problem with an answer. The route that really answers counts, not the intended one. */
 export const findFuzzProblem = (request: FuzzRequest, answer: Answered): string | null => {
   if (isOfParser(answer)) return null;
   const { method, path } = request;
   const found = router.find(method.toUpperCase(), path.replace(/\?.*$/s, ''));
-  // A page passes on refusals of the API.
+  // A page may show any refusal of the API.
   const is_page = found.kind === 'route' && found.entry.is_page;
   const own = is_page ? all_faults : found.kind === 'route' ? faultsOf(found.entry) : [];
   const known = [...own, ...Object.values(common_faults)];

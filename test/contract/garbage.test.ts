@@ -7,8 +7,8 @@ import { t } from '../help/tap.js';
 
 /**
  * Bytes that no HTTP client would send. If a request is unreadable, the native parser answers
- * without a body and a request id, or the connection is closed. All other requests get the errors
- * of the contract.
+ * without a body or a request id, or the connection is closed. All other requests get the errors of
+ * the contract.
  */
 const runs = Number(process.env['FUZZ_RUNS'] ?? 0);
 if (runs > 0) t.setTimeout(0);
@@ -37,7 +37,7 @@ interface Heard {
   readonly problem: string | null;
 }
 
-/** Sends the parts in turn. Returns the answers, and whether other clients are still served. */
+/** Sends the parts in turn. Checks the answers, and that other clients are still served. */
 const sendRaw = async (...parts: readonly (string | Uint8Array)[]): Promise<Heard> => {
   const connection = openRaw(app.port);
   for (const part of parts) {

@@ -3,7 +3,7 @@ import { makeDay } from '../../src/db/partition-store.js';
 
 /**
  * A database as it is after years: a million predictions on 100,000 questions, and other rows in
- * proportion. Related rows are far apart, as when many agents write at the same time. Texts are
+ * proportion. Related rows are far apart, as if many agents had written at the same time. Texts are
  * short. Triggers and foreign keys are disabled.
  */
 
@@ -21,7 +21,7 @@ const functions = `
   create function fill.at(n bigint) returns timestamptz language sql immutable return
     timestamptz '2025-01-01 00:00:00Z' + n * interval '20 seconds'`;
 
-/** Run in a separate session, because they take as long as all other statements together. */
+/** These run in a separate session, because they take as long as all other statements together. */
 const predictions = [
   `insert into predictions (
     question_id, agent_id, id, prediction, probability, confidence, reasoning, citations,
@@ -189,7 +189,7 @@ const others = [
   select fill.id('800d', n), fill.agent(n), 'main', '{all}', 60, 190000 from generate_series(0, 4999) as n`,
   `insert into consumer_events (consumer_id, "offset", order_key)
   select fill.id('800d', n % 5000), n + 1, fill.question(n) from generate_series(0, 49999) as n`,
-  // They subscribe to a question without events, so the signers have nothing to send for them.
+  // These webhooks subscribe to a question without events, so the signers send nothing.
   `insert into webhooks (id, owner_kind, owner_id, slot, url, events, filter_questions, secret_sealed, active)
   select
     fill.id('800e', n), 'agent', fill.agent(n), 1, 'https://127.0.0.1:9/hook', '{question.closed}',
@@ -219,10 +219,10 @@ const others = [
   from generate_series(0, 19999) as n`,
 ];
 
-/** Tables partitioned by day, each with the number of days before today that its rows cover. */
+/** Tables partitioned by day, with the number of past days that their rows cover. */
 const daily = { events: 7, attempts: 7 };
 
-/** Fills a migrated, empty database. The URL needs a superuser. */
+/** Fills a migrated, empty database. `url` must be the URL of a superuser. */
 export const grow = async (url: string): Promise<void> => {
   const name = 'fill';
   const sql = openSql({ url, pool: 2, prepare: false, name, statement_timeout_ms: 120_000 });
@@ -233,7 +233,7 @@ export const grow = async (url: string): Promise<void> => {
       from generate_series(0, ${days}::integer) as n`;
     for (const { day } of past) await sql.begin((tx) => makeDay(tx, table, day));
   }
-  // Building an index from the whole table is faster than row by row.
+  // An index is built faster from the whole table than row by row.
   await sql.unsafe(`
     update pg_index
     set indisready = false

@@ -7,14 +7,14 @@ import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 import { type ExampleCall, prepareExamples } from './example-calls.js';
 
-/** Every POST route with an Idempotency-Key: one effect and one answer, in one transaction. */
+/** Each POST route with an Idempotency-Key has one effect and one answer, in one transaction. */
 
 const posts = (api_routes as readonly Route[]).filter(
   (route) => route.method === 'POST' && takesKey(route) && !route.is_endless,
 );
 const inside = posts.filter(({ stores_answer }) => stores_answer === 'inside');
 
-/** Repeating these has no further effect, so they may store their answer afterwards. */
+/** A repeat of these calls has no further effect, so the answer may be stored afterwards. */
 const after: Readonly<Record<string, string>> = {
   testWebhook: 'a ping goes to the receiver, outside of any transaction',
   addTaxonomyTags: 'a tag that is there stays',
@@ -67,7 +67,7 @@ const tablesOf = async ({ sql }: TestApp): Promise<readonly string[]> => {
 };
 const tables = await tablesOf(app);
 
-/** The transactions, from `xid` on, that wrote the rows in the tables, with the number of rows. */
+/** The transactions from `xid` on, with the number of rows that each wrote to each table. */
 const writtenSince = async (xid: string): Promise<readonly Written[]> => {
   const counts = tables.map(
     (name) => `select '${name}' as "table", xmin::text as xid, count(*)::int as rows

@@ -7,8 +7,8 @@ import { t } from '../help/tap.js';
 import { makeVisitor } from '../help/visitor.js';
 
 /**
- * Every incoming text is first checked for its length, before any other work, then for runs of
- * combining marks, and only then normalized and counted.
+ * Every incoming text is checked for its length first, before any other work. Then it is checked
+ * for runs of combining marks. Only then is it normalized and counted.
  */
 
 const app = await startApp(t, { roles: ['api'] });
@@ -184,7 +184,7 @@ const places: readonly Place[] = [
       ['question', 500],
       ['description', 10_000],
       ['resolution_source', 500],
-      // Not normalized, because it is an identifier for programs.
+      // No maximum: an identifier for programs is not normalized.
       ['source', undefined],
     ] as const
   ).map(([name, max]) => ({
@@ -281,7 +281,7 @@ t.test('a batch and an import refuse such an item by itself', async (t) => {
   t.match(made.body.results, [{ status: 'refused' }, { status: 'created' }]);
 });
 
-/** Accented words of exactly this many characters, without spaces at the ends, in NFD. */
+/** Accented words in NFD, with this many characters in NFC and no space at the ends. */
 const accentedWords = (length: number): string =>
   `${'éàü '.repeat(length).slice(0, length - 1)}x`.normalize('NFD');
 
@@ -304,7 +304,7 @@ t.test('every limit counts the characters of the normal form', async (t) => {
   }
 });
 
-/** Other ways to send a text, with the same rules. Each returns the answer as a string. */
+/** Other ways to send a text, with the same rules. `send` returns the answer as a string. */
 const ways: Readonly<
   Record<string, { readonly max: number; send(text: string): Promise<string> }>
 > = {

@@ -10,14 +10,14 @@ import { admin_email, makePrincipals, type Principal, refusalOf } from '../help/
 import { makeOpenQuestion } from '../help/story.js';
 import { findAnswerProblem, refusalIn } from './answers.js';
 
-/** Every route with every kind of caller, over HTTP or the socket. */
+/** Calls every route as every kind of caller, over HTTP or the socket. */
 
-/** The path, filled with the open question's id or unknown ids, and the caller's query. */
+/** The path with the caller's query. All its ids are unknown, except the open question's. */
 export const targetOf = ({ path, query }: Route, question_id: string, { send }: Principal) => {
   const filled = path
     .replace('{id}', path.startsWith('/api/questions/') ? question_id : makeId())
     .replace('{pid}', makeId());
-  // An admitted export costs a thread. An invalid format costs nothing.
+  // An export that is admitted costs a thread, so the format is invalid.
   const queries = [
     ...(query?.properties['format'] === undefined ? [] : ['format=none']),
     ...(send.query === undefined ? [] : [send.query]),
@@ -57,7 +57,7 @@ const findMismatch = (principal: Principal, route: Route, answer: Answered): str
 
 const at_once = 8;
 
-/** Checks every route, a few at a time, because a socket with too many open calls refuses more. */
+/** Checks every route, a few at a time, because the number of open calls per socket is limited. */
 export const lookAtAll = async <T>(
   routes: readonly Route[],
   look: (route: Route) => Promise<T>,
@@ -84,7 +84,7 @@ export const findMismatches = async (
   return mismatches.filter((one) => one !== null);
 };
 
-/** A service without limits, a question, and callers of every kind, to try each route as each. */
+/** A service without limits, a question, and callers of every kind. */
 export const startMatrix = async (t: Test) => {
   const app = await startApp(t, {
     roles: ['api'],

@@ -6,9 +6,9 @@ import { t } from '../help/tap.js';
 import { connect } from '../help/ws-client.js';
 
 /**
- * Refusals must name the cause. If a category, subcategory, tag, model family or topic does not
- * exist, it is refused, with the known values or where to find them. The routes come from the
- * registry, so that a new route cannot be forgotten.
+ * Refusals must name the cause. If a category, subcategory, tag, model family or topic is unknown,
+ * the refusal lists the known values or says where to find them. The routes come from the registry,
+ * so that a new route cannot be forgotten.
  */
 
 interface Case {
@@ -64,7 +64,7 @@ t.test('unknown names in a query are refused on every route that takes them', as
       t.match(refused.body.error, says, where);
       t.ok(refused.body.error.includes(bad.split(/[:,]/).at(-1)) || says === family.says, where);
       const answer = await ask(good);
-      // The thread of an export may start late on a busy machine. That is not a refusal.
+      // A 503 is no refusal: the thread of an export may start too late on a busy machine.
       t.ok([200, 503].includes(answer.status), `${path}?${name}=${good}: ${answer.status}`);
     }
   }
@@ -141,7 +141,7 @@ t.test('a cursor that its list never gave out is named as what is wrong', async 
     const path = `${route.path.replace('{id}', question_id).replace('{name}', 'news')}?cursor=made-up`;
     const as = { public: {}, admin: { admin: true }, human: { token: human.token } };
     const refused = await app.call('GET', path, as[route.auth as 'public'] ?? { key });
-    // The agent has no webhooks, and a question's id is not an agent's.
+    // The paths contain a question's id, so their webhook or agent does not exist.
     if (refused.status === 404 && /^\/api\/(?:webhooks|agents)\//.test(path)) continue;
     t.match(refused, { status: 400, body: { fields: [{ path: 'query.cursor' }] } }, path);
     t.match(refused.body.error, /^The cursor does not belong to this list. Send next_cursor/, path);

@@ -14,11 +14,11 @@ import { type Executed, logPlans, readPlans, scannedBy } from './plans.js';
 
 /**
  * The query plans of api, relay and signer on a grown database: none reads a whole growing table,
- * and each statement has one plan for all values. Excluded are exports, which read everything, and
- * the timer, which works on whole questions and boards.
+ * and each statement has one plan for all values. Exports and the timer are left out: exports read
+ * everything, and the timer works on whole questions and boards.
  */
 
-/** Tables that stay small, and the reason. */
+/** Tables that stay small, each with the reason. */
 const bounded: Readonly<Record<string, string>> = {
   migrations: 'one row per migration',
   pillars: 'the taxonomy',
@@ -105,7 +105,7 @@ const routes = (api_routes as readonly Route[]).filter(
     documented && !is_endless && !path.startsWith('/api/export/'),
 );
 
-/** Additional values of filters. For filters with few values, all of them are tried. */
+/** Values to try for filters. Filters with an enum are tried with all its values. */
 const filters: Readonly<Record<string, readonly string[]>> = {
   q: ['median'],
   category: ['technology'],
@@ -120,9 +120,9 @@ const filters: Readonly<Record<string, readonly string[]>> = {
   unread: ['true', 'false'],
 };
 
-/** The query of the example, and then each filter separately. */
+/** The query of the example, and then each value of a filter on its own. */
 const queriesOf = (route: Route, query: Readonly<Record<string, string>>) => {
-  // Without the timer, each call would compute the other boards from all scores.
+  // No timer runs, so each call would compute the other boards from all scores.
   if (route.path.startsWith('/embed/leaderboard')) return [{ by: 'adjusted' }];
   if (route.path.includes('/leaderboard')) return [query, { by: 'adjusted' }];
   if (route.auth === 'admin') return [query];
@@ -151,7 +151,7 @@ const callRoute = async (route: Route, prepare: Awaited<ReturnType<typeof prepar
   }
   for (const [n, changed] of queriesOf(route, query).entries()) {
     const search = new URLSearchParams(changed);
-    // Some filters require another filter.
+    // Some filters are refused without another filter.
     const body = await call(route, `${path}?${search}`, send, n > 0);
     if (typeof body?.next_cursor !== 'string') continue;
     search.set('cursor', body.next_cursor);
@@ -162,7 +162,7 @@ const callRoute = async (route: Route, prepare: Awaited<ReturnType<typeof prepar
 const isAllowed = (text: string, table: string): boolean =>
   allowed.some(([pattern, tables]) => pattern.test(text) && tables.includes(table));
 
-/** Statements that read a whole table without being allowed to. */
+/** Statements that read a whole table although they may not. */
 const findScans = (plans: readonly Executed[]): readonly string[] =>
   plans.flatMap(({ role, text, plan }) =>
     scannedBy(plan, tables_of_indexes)

@@ -11,13 +11,13 @@ interface Step {
   readonly 'Relation Name'?: string;
   readonly 'Index Name'?: string;
   readonly 'Index Cond'?: string;
-  /** The name of the subquery if this is its root. */
+  /** The name of the subquery if this node is its root. */
   readonly 'Subplan Name'?: string;
   readonly Plans?: readonly Step[];
 }
 
 export interface Executed {
-  /** The role of the process that ran it. */
+  /** The role of the process that ran the statement. */
   readonly role: string;
   /** The statement in one line. */
   readonly text: string;
@@ -25,7 +25,7 @@ export interface Executed {
   readonly is_generic: boolean;
 }
 
-/** Applies to sessions that start from now on. `sql` must be a superuser's. */
+/** Logs the plans of sessions that start from now on. `sql` must connect as a superuser. */
 export const logPlans = async (sql: Sql): Promise<void> => {
   const settings = {
     session_preload_libraries: 'auto_explain',
@@ -44,7 +44,7 @@ export const logPlans = async (sql: Sql): Promise<void> => {
 /** `… [pid] prediction-forum api-0 LOG:  … plan:`, and its continuation lines. */
 const entry = /\] prediction-forum (\w+)-\d+ LOG: {2}duration: [\d.]+ ms {2}plan:\n((?:\t.*\n)+)/g;
 
-/** Each distinct pair of statement and plan. */
+/** The logged statements with their plans, without repeats. */
 export const readPlans = ({ folder }: Pick<PrivateStores, 'folder'>): readonly Executed[] => {
   const log = readFileSync(path.join(folder, 'log', 'postgres.log'), 'utf8');
   const found = new Map<string, Executed>();
@@ -58,7 +58,7 @@ export const readPlans = ({ folder }: Pick<PrivateStores, 'folder'>): readonly E
   return [...found.values()];
 };
 
-/** These nodes read all their input, even if a limit above them stops early. */
+/** Nodes that read all their input, even if a limit above them stops early. */
 const takes_all = ['Sort', 'Aggregate', 'Hash', 'WindowAgg'];
 
 /**

@@ -3,9 +3,9 @@ import { readDocument } from '../help/readme.js';
 import { t } from '../help/tap.js';
 
 /**
- * Plain English, as far as a program can check it: comments, texts of the source (refusals,
- * descriptions, log lines, pages), and the documents that everybody reads first use none of the
- * phrases below.
+ * Plain English, as far as a program can check it. None of the phrases below may occur in comments,
+ * in texts of the source (refusals, descriptions, log lines, pages), or in the documents that
+ * everybody reads first.
  */
 
 /** Phrases that a colleague would not say, each with a sentence that contains it. */
@@ -74,7 +74,7 @@ interface Passage {
   readonly text: string;
 }
 
-/** Comments, and also strings and patterns, because no comment begins inside one of those. */
+/** Comments, and also strings and patterns, because no comment begins inside these. */
 const tokens =
   /\/\*\*?[\s\S]*?\*\/|\/\/[^\n]*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`|\/(?![*/])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[dgimsuvy]*(?=[\s;,.)\]:?])/g;
 

@@ -9,7 +9,7 @@ import { common_faults, type FaultCategory, type FaultDef } from '../../src/kit/
 import { api_routes } from '../../src/routes.js';
 import { t } from '../help/tap.js';
 
-/** Rules for every route and every fault, so that new ones follow them too. */
+/** Rules that every route and every fault must follow, including new ones. */
 
 const routes = api_routes as readonly Route[];
 
@@ -51,12 +51,12 @@ const isPath = (path: string): boolean => {
 };
 const paramsIn = (path: string) => [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
 /**
- * These may declare failures as normal answers: a probe reports an outage, the widget is shown to
- * people, and the Model Context Protocol has its own errors.
+ * These routes may declare failures as normal answers. A probe reports an outage, the widget is
+ * shown to people, and the Model Context Protocol has its own errors.
  */
 const may_return_failures = /^(?:health|readyz|embed|mcp)$/;
 
-/** Each returns true for a route that breaks the rule. */
+/** Each rule returns true for a route that breaks it. */
 const route_rules: Readonly<Record<string, (route: Route) => boolean>> = {
   'a route has a name in the form of an operationId': ({ id }) =>
     !/^[a-z][a-zA-Z0-9]{1,40}$/.test(id),
@@ -125,7 +125,7 @@ const statuses_of: Record<FaultCategory, readonly number[]> = {
   internal: [500],
 };
 
-/** Each returns true for a fault that breaks the rule. */
+/** Each rule returns true for a fault that breaks it. */
 const fault_rules: Readonly<Record<string, (def: FaultDef) => boolean>> = {
   'codes are written in one way': ({ code }) => !/^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*$/.test(code),
   'status and category fit together': ({ category, status }) =>
@@ -153,7 +153,7 @@ for (const [name, isBroken] of Object.entries(fault_rules)) {
 
 t.test('one code has one status for ever, and one sentence', async (t) => {
   t.ok(faults.length > 40, `${faults.length} faults`);
-  // The only exception: the key that a person wants to link is the subject of that call.
+  // The only exception: in the call that links an agent, the key is the subject, not a credential.
   const others = faults.filter((def) => def !== link_key_refused);
   t.same(repeated(others.map(({ code }) => code)), []);
   t.equal(link_key_refused.code, common_faults.INVALID_API_KEY.code);

@@ -7,7 +7,7 @@ import { makeAgent, makeHuman, makeReasoning } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { findMismatches, startMatrix, targetOf } from './matrix.js';
 
-/** The same contract over the other transport: every route is a call on the socket. */
+/** Every route can be called over the socket, with the same contract as over HTTP. */
 
 const { app, principals, question_id, routes } = await startMatrix(t);
 
@@ -48,7 +48,7 @@ t.test('a repeat with the same key gets the first answer over either transport',
     const agent = await makeAgent(app, { human });
     const socket = await openCalls(t, app.port, { 'x-api-key': agent.key });
     const headers = { 'idempotency-key': makeId() };
-    // Indented, because the exact text that the client sent counts.
+    // Indented, to show that the exact text from the client counts.
     const forecast = { prediction: true, confidence: 60, reasoning: makeReasoning() };
     const text = JSON.stringify(forecast, null, 1);
     const overHttp = (body: string) =>

@@ -196,7 +196,7 @@ check(
   [[file('src/kit/a.ts', "import type { X } from './b.js';"), importing('src/kit/b.ts', './a.js')]],
 );
 
-/** The parts that a feature's files are named after, and the parts that each must not import. */
+/** The parts that a feature's files are named after, with the parts that each must not import. */
 const not_known: Readonly<Record<string, RegExp>> = {
   schema: /^(?:.*store|live|events|routes|index)$/,
   rules: /^(?:.*store|live|events|routes|index)$/,
@@ -278,7 +278,7 @@ check(
     return ['relay', 'signer', 'timer'].flatMap((role) =>
       [...loads(`src/process/${role}.ts`)]
         .filter((name) =>
-          // `frames` contains the schemas and faults of the protocol, `recent` a ring buffer.
+          // `frames` has only schemas and faults, and `recent` a ring buffer: both are allowed.
           /^uWebSockets|^src\/web\/|^src\/socket\/(?!frames|recent)|^src\/http\/(?:uws|pipeline)|routes\.ts$/.test(
             name,
           ),
@@ -330,7 +330,7 @@ const places = {
   console: [...commands, 'src/process/'],
 };
 
-/** Patterns that no source may contain, except files whose path `isAllowed` accepts. */
+/** Patterns that may occur only in files whose path `isAllowed` accepts. */
 const bans: readonly (readonly [
   name: string,
   pattern: RegExp,
@@ -392,7 +392,7 @@ check('no check of types is suppressed', findText(/@ts-(?:ignore|expect-error|no
   file('src/kit/a.ts', '// @ts-expect-error', 'const a = 1;'),
 ]);
 
-// Written so that it does not match itself.
+// Written so that the pattern does not match itself.
 check('nothing is left for later', findText(/\b(?:TO[D]O|FIX[M]E|HA[C]K)\b/), everything, [
   file('src/kit/a.ts', `// ${['TO', 'DO'].join('')}: later`),
 ]);

@@ -3,7 +3,7 @@ import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** The rows of a COPY as a stream: complete or with an error, and without harm to other queries. */
+/** A stream of a COPY's rows is complete or ends with an error, and harms no other query. */
 
 const { database_url } = await openStores(t);
 const sql = openSql({ url: database_url, pool: 2, prepare: true, name: 'copy' });
@@ -67,7 +67,7 @@ t.test('a reader that is slow and goes on is not cut', async (t) => {
   let rows = 0;
   for await (const bytes of stream) {
     rows += await countRows([bytes] as never);
-    // Tests must not sleep, so Postgres passes the time.
+    // Tests must not sleep, so Postgres sleeps instead.
     await sql`select pg_sleep(0.03)`;
   }
   t.equal(rows, 20_000);

@@ -10,7 +10,7 @@ import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** Connections that end at the worst moment. Each pool has only one, so it must be replaced. */
+/** Connections that end at the worst moment. Each pool has only one, which it must replace. */
 
 interface World {
   /** A pool whose only connection goes through the proxy. */
@@ -113,7 +113,7 @@ for (const how of ['end', 'reset'] as const) {
       sql.begin(async (tx) => {
         await tx`insert into kept values (1)`;
         cut(how);
-        // By the time of the next statement, the pool has reconnected for another query.
+        // Before the next statement, the pool reconnects for another query.
         await until('the pool works', async () => (await errorOf(sql`select 1`)) === null);
         await tx`insert into kept values (2)`;
       }),

@@ -27,7 +27,7 @@ const leading_columns = {
 } as const;
 const tables = Object.keys(leading_columns);
 
-/** Reasons why the rules of Citus do not let a table be distributed by its leading column. */
+/** Reasons why Citus would not distribute a table by its leading column. */
 const findObstacles = async (url: string): Promise<readonly string[]> => {
   const sql = openAdmin(url);
   const rows = await sql<{ name: string; why: string }[]>`
@@ -94,7 +94,7 @@ const openDivided = async (t: Teardown) => {
     'auto_explain.log_analyze = on',
     'auto_explain.log_timing = off',
     "auto_explain.log_format = 'json'",
-    // Produces the kinds of plans that large tables have.
+    // Makes Postgres use the plans that it uses for large tables.
     'enable_seqscan = off',
     'enable_hashjoin = off',
     'enable_mergejoin = off',
@@ -139,7 +139,7 @@ const readPlans = (file: string): readonly Explained[] =>
     .filter((entry) => / api-0 LOG: {2}duration: .* plan:/.test(entry.slice(0, 200)))
     .map((entry) => JSON.parse(entry.slice(entry.indexOf('{'))));
 
-/** Statements that look into each partition once, by an index: they have no question id. */
+/** These statements have no question id, so they look into each partition once, by an index. */
 const by_other_keys = [
   /** The last comment of an agent, read when the agent writes another one. */
   /where c\.agent_id = d\.agent_id order by c\.id desc limit 1/,

@@ -10,8 +10,8 @@ import { t } from '../help/tap.js';
 import { allow, until } from '../help/until.js';
 
 /**
- * Reads from a real standby that lags, stalls, goes silent or disappears: every read includes every
- * earlier write.
+ * Reads from a real standby that lags, stalls, goes silent or disappears. Every read must include
+ * every earlier write.
  */
 
 const usual = { pool: 4, prepare: true, name: 'reader' };
@@ -27,7 +27,7 @@ interface Read {
 
 const reads_after = 100;
 
-/** Four clients write to the primary and immediately read their writes, during and after `act`. */
+/** Four clients write to the primary and immediately read back, during and after `act`. */
 const readOwnWrites = async (
   { sql, reads }: { readonly sql: Sql; readonly reads: Sql },
   act: () => Promise<unknown>,
@@ -126,7 +126,7 @@ const readThrough = async (t: Test, pair: Pair): Promise<void> => {
   });
 };
 
-/** Repeats `ask` until a connection to the standby last ran a statement like this. */
+/** Repeats `ask` until the newest statement on a connection to the standby matches `like`. */
 const untilSeen = async (pair: Pair, like: string, ask: () => Promise<unknown>): Promise<void> => {
   await until(`the standby is asked ${like}`, async () => {
     await ask();

@@ -9,7 +9,7 @@ import { is_long } from './world.js';
 
 /**
  * A pool under load while its connections, or all of Postgres, are ended at random. Nothing is half
- * committed, lost, doubled or waited for endlessly, and every error reaches its caller.
+ * committed, lost or doubled. No call waits forever, and every error reaches its caller.
  */
 
 /** Longer than any timeout of the pool. */

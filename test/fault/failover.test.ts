@@ -6,8 +6,8 @@ import { allow, until } from '../help/until.js';
 import { type Fault, fault_limits, is_long, startWorld, surviveAll } from './world.js';
 
 /**
- * A primary turns read-only, is restarted, or dies and is replaced by its synchronous standby,
- * under a mixed load. Calls get 503 in the meantime and never 500, no acknowledged write is lost,
+ * Under a mixed load, a primary turns read-only, is restarted, or dies and is replaced by its
+ * synchronous standby. Meanwhile, calls may get 503 but never 500. No acknowledged write is lost,
  * and the service finds the new primary on its own.
  */
 
@@ -83,7 +83,7 @@ const callMeanwhile = async (t: Test, service: TestService, work: () => Promise<
   return counts[503] ?? 0;
 };
 
-/** Milliseconds from now until a prediction is stored. */
+/** Checks that predictions are stored again within `recovery_ms`. */
 const untilStored = async (t: Test, load: Parameters<Fault['strike']>[0]['load']) => {
   const from_ms = performance.now();
   await load.more(20, 60_000);

@@ -44,7 +44,7 @@ const isBack = async (t: Test, { load, listeners }: FaultWorld, from_ms: number)
 
 type Store = 'db' | 'db_writes' | 'redis';
 
-/** Sends many requests at once: there may be several processes, and one of them may be fine. */
+/** Sends many requests at once: there may be several processes, some of them healthy. */
 const untilFollowed = async (world: FaultWorld, store: Store): Promise<void> => {
   await until(`health says that ${store} is silent`, async () => {
     const all = await Promise.all(Array.from({ length: 8 }, () => readHealth(world)));
@@ -84,6 +84,6 @@ t.test('connections fall silent under load', fault_limits, async (t) => {
     },
     ...(redis && { 'those to Redis': { strike: (_, t) => fallSilent(t, redis, 'redis') } }),
   };
-  // A pass over all scores may use a silent connection, and its time limit is half a minute.
+  // A pass over all scores may hang on a silent connection until its limit of half a minute.
   await surviveAll(t, world, faults, 45_000);
 });

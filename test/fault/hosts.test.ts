@@ -19,8 +19,8 @@ import {
 } from './world.js';
 
 /**
- * Two hosts (three in the long form) that share Postgres and Redis, behind HAProxy with the
- * configuration of `examples/hosts`. They are killed and restarted one after another under load.
+ * Two hosts (three in the long form) share Postgres and Redis, behind HAProxy with the
+ * configuration of `examples/hosts`. Under load, they are killed and restarted one after another.
  */
 
 t.setTimeout(fault_limits.timeout);
@@ -56,7 +56,7 @@ const untilUp = ({ balancer }: TestService): Promise<boolean> =>
 const openOf = async ({ balancer }: TestService): Promise<readonly number[]> =>
   ((await balancer?.states()) ?? []).map(({ open }) => open);
 
-/** Reports the gaps and checks the longest. */
+/** Reports the gaps and checks the longest gap. */
 const compareGaps = (t: Test, gaps_ms: readonly number[]): void => {
   const max_ms = Math.max(...gaps_ms);
   t.ok(max_ms < allow(2_000), 'events go on within 2 s');

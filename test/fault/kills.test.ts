@@ -4,8 +4,8 @@ import { until } from '../help/until.js';
 import { activeRelay, type Fault, fault_limits, is_long, startWorld, surviveAll } from './world.js';
 
 /**
- * Uses SIGKILL under load on each part of a service that has two api processes. Meanwhile clients
- * follow the log over every transport, and single topics over websockets.
+ * Kills each part of a service with SIGKILL, under load. The service has two api processes.
+ * Meanwhile, clients follow the log over every transport, and single topics over websockets.
  */
 
 t.setTimeout(fault_limits.timeout);
@@ -81,7 +81,7 @@ t.test('kill -9 under load', fault_limits, async (t) => {
       await tx`select pg_advisory_xact_lock(42)`;
       broken = predict().catch(() => null);
       await until('the commit waits', async () => {
-        // Uses another connection, because within a transaction the view does not change.
+        // Uses another connection, because the view does not change within a transaction.
         const waiting = await sql`
           select from pg_stat_activity
           where wait_event_type = 'Lock' and application_name like 'prediction-forum api-%'`;
@@ -89,7 +89,7 @@ t.test('kill -9 under load', fault_limits, async (t) => {
       });
       back = service.kill('api');
     });
-    // If there is a proxy, it reports the error.
+    // If there is a proxy, it answers 502.
     t.match((await broken)?.status ?? 502, 502, 'no answer');
     const [stored] = await until('it is stored all the same', async () => {
       const rows = await sql<{ id: string }[]>`

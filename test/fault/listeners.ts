@@ -67,7 +67,7 @@ const listen = (t: Teardown, name: string, wish: Wish, connect: Connect): Listen
   return listener;
 };
 
-/** Uses the client library. Its own corrections (repeats and holes) count as odd too. */
+/** Uses the client library. Repeats and holes that the library corrects count as odd too. */
 const listenByLibrary = (t: Teardown, url: string): Listener => {
   const listener = makeListener('client library', { topic: 'all' });
   const { heard, odd } = listener;

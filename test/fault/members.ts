@@ -6,7 +6,7 @@ import type { Teardown } from '../help/stores.js';
 
 /**
  * Members of one durable consumer of the whole log, over HTTP and websockets, while parts are
- * killed. Occasionally one forgets its events, as if it had been killed too. Anything that no
+ * killed. Occasionally a member forgets its events, as if it had been killed too. Anything that no
  * member should see is recorded as a sentence.
  */
 
@@ -17,7 +17,7 @@ interface Delivery {
 
 export interface Members {
   readonly odd: string[];
-  /** Offsets that a member has received, with the last member that had each. */
+  /** The received offsets, each with the last member that received it. */
   readonly holders: ReadonlyMap<number, string>;
   /** True if the service reports that no events are left. */
   areDone(): Promise<boolean>;
@@ -28,7 +28,7 @@ const lease_seconds = 3;
 const rest_ms = 100;
 const forgets_one_in = 20;
 
-/** Statuses of answers during an outage. */
+/** Statuses that are expected during an outage. */
 const isOutage = (status: number): boolean => status >= 502 && status <= 504;
 
 export const startMembers = async (
@@ -39,12 +39,12 @@ export const startMembers = async (
   const odd: string[] = [];
   const holders = new Map<number, string>();
   const asked = new Set<number>();
-  /** Time when the service confirmed the acknowledgement. */
+  /** Times when the service confirmed the acknowledgements, by offset. */
   const done_ms = new Map<number, number>();
   const of_question = new Map<string, number[]>();
   const ended = new AbortController();
 
-  /** Null if there is no answer, and during an outage. */
+  /** Returns the body of the answer. Null if the call fails or the body is empty. */
   const call = async <T>(method: string, at: string, body?: object): Promise<T | null> => {
     const answer = await fetch(url + path + at, {
       method,
@@ -59,7 +59,7 @@ export const startMembers = async (
     return null;
   };
 
-  /** A question's events arrive in order: earlier ones are done or held by the same member. */
+  /** Checks that a question's earlier events are done, or held by the same member. */
   const take = (member: string, { offset, data }: Delivery, sent_ms: number): void => {
     if ((done_ms.get(offset) ?? sent_ms) < sent_ms) odd.push(`${offset} came though it was done`);
     const { question_id } = data;

@@ -13,7 +13,7 @@ const agents = 60;
 const questions = 30;
 
 t.test('more writes than it takes', async (t) => {
-  // The limits apply per host. Several hosts would admit more.
+  // The limits apply per host, so several hosts would admit more.
   const env = { LIMIT_IP: '1000000' };
   const service = await startService(t, { agents, questions, hosts: 1, env });
   const { url, sql } = service;

@@ -31,7 +31,7 @@ const longestDelivery = async ({ service }: FaultWorld, since = new Date(0)): Pr
   return Math.round(row?.ms ?? 0);
 };
 
-/** Checks that events of questions arrive again within `max_ms`, and webhooks too. */
+/** Checks that new events reach the listeners and the webhook within `max_ms`. */
 const flowWithin = async (
   t: Test,
   world: FaultWorld,
@@ -61,14 +61,14 @@ const relaySleeps: Fault['strike'] = async (world, t) => {
   await flowWithin(t, world, 10_000, () => putToSleep(pid));
 };
 
-/** The signer is killed because of the pause. The next one takes over the dead one's leases. */
+/** The supervisor kills the paused signer. The next signer takes over its leases. */
 const signerSleeps: Fault['strike'] = (world, t) =>
   flowWithin(t, world, 10_000, () => world.service.pause('signer'));
 
 /**
- * One of several signers is paused; in the long form, then each of the others. Everything continues
- * without it although it holds leases, and its actions after it wakes up have no effect. After six
- * seconds of silence, the other signer claims its deliveries.
+ * Pauses one of several signers, and in the long form each in turn. Everything continues although
+ * the paused signer holds leases, and its actions after it wakes up have no effect. After six
+ * seconds of silence, another signer claims its deliveries.
  */
 const signersSleep: Fault['strike'] = async (world, t) => {
   const { service, load } = world;
@@ -93,7 +93,7 @@ const signersSleep: Fault['strike'] = async (world, t) => {
   t.comment(`longest time to a delivery: ${longest_ms} ms`);
 };
 
-/** Pauses the parts and waits until each is replaced. */
+/** Pauses the parts and waits until each process is replaced. */
 const standStill = async (
   t: Test,
   { service }: FaultWorld,

@@ -16,15 +16,15 @@ import {
 } from './world.js';
 
 /**
- * How soon events and webhooks arrive again after a process died, was paused or was asked to end. A
- * process that wakes up must do no harm. A second webhook requests the order of each question.
+ * How soon events and webhooks arrive after a process died, was paused or was asked to end. A
+ * process that wakes up must do no harm. A second webhook asks for each question's events in order.
  */
 
 t.setTimeout(fault_limits.timeout);
 
 const within_ms = 10_000;
 
-/** Checks that events and webhooks arrive again within ten seconds of the act. */
+/** Checks that new events and their webhooks arrive within ten seconds of the act. */
 const flowAfter = async (t: Test, world: FaultWorld, act: () => unknown): Promise<void> => {
   const from_ms = performance.now();
   await act();
@@ -69,7 +69,7 @@ const endRelay: Fault['strike'] = async (world, t) => {
   await flowAfter(t, world, () => process.kill(pid, 'SIGTERM'));
 };
 
-/** When the relay wakes up, another one has taken over and stays active. */
+/** When the relay wakes up, another relay has taken over and stays active. */
 const relayWakesUp: Fault['strike'] = async (world, t) => {
   const { service, load } = world;
   const { pid } = await activeRelay(service);
@@ -89,7 +89,7 @@ const relayWakesUp: Fault['strike'] = async (world, t) => {
   t.equal((await activeRelay(service)).pid, active, 'it stands by, or is gone');
 };
 
-/** Pauses it repeatedly for a moment. */
+/** Repeatedly pauses the relay for a moment. */
 const relayNods: Fault['strike'] = async (world, t) => {
   const { service, load } = world;
   for (const more of [3, 11, 29]) {
@@ -139,12 +139,15 @@ const timerStandsStill: Fault['strike'] = async (world, t) => {
   t.equal((await closed()).length, 1);
 };
 
+/** Few enough that a busy machine delivers them at once: the recovery is measured, not the speed. */
+const per_second = 30;
+
 const faults: Readonly<Record<string, Fault>> = {
-  'relay and signer are killed together, twice': { strike: killBoth },
-  'the relay is asked to end': { strike: endRelay },
-  'a relay wakes up when another is active': { strike: relayWakesUp },
-  'a relay nods off again and again': { strike: relayNods },
-  'the timer stands still': { strike: timerStandsStill },
+  'relay and signer are killed together, twice': { strike: killBoth, per_second },
+  'the relay is asked to end': { strike: endRelay, per_second },
+  'a relay wakes up when another is active': { strike: relayWakesUp, per_second },
+  'a relay nods off again and again': { strike: relayNods, per_second },
+  'the timer stands still': { strike: timerStandsStill, per_second },
 };
 
 const ordered_path = '/ordered';

@@ -104,7 +104,7 @@ t.test('a master that Sentinels watch, under load', options, async (t) => {
     recovery_ms,
     strike: async ({ load }) => {
       await killUnderLoad(from, () => until('it takes over', () => to.isMaster(), 20_000), load);
-      // It comes back as a master, and Sentinels wait ten seconds before they make it a replica.
+      // The old master comes back as a master. Sentinels make it a replica only after ten seconds.
       if (!is_long) return;
       await from.restart();
       await until('the other follows', async () => !(await from.isMaster()), 30_000);

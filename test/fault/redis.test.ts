@@ -31,7 +31,7 @@ const loseStream: Fault['strike'] = async ({ service, load }) => {
   }
 };
 
-/** Predictions continue, and webhooks are sent at the pace of the sweep. */
+/** Predictions continue. Without Redis, signers find deliveries by polling Postgres. */
 const standStill: Fault['strike'] = async (world) => {
   const from_ms = performance.now();
   const wake = world.service.pause('Redis');

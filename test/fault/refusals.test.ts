@@ -92,7 +92,7 @@ const fullLog: Fault['strike'] = async ({ service, load }, t) => {
   t.comment(`dropped lines in the log: ${JSON.stringify(dropped)}`);
 };
 
-/** Fills the disk, and then the journal until Postgres ends because of it. */
+/** Fills the disk, and then writes to the journal until Postgres ends. */
 const fillJournal = async (service: TestService): Promise<void> => {
   const owner = openOwner(service);
   // On a full disk, new connections may be impossible, so this one is opened first.
@@ -110,8 +110,8 @@ const fillJournal = async (service: TestService): Promise<void> => {
 };
 
 /**
- * The disk shared by Postgres, Redis and the log is full. Postgres first refuses writes, then ends
- * because its journal has no space, and cannot start until there is some.
+ * The disk shared by Postgres, Redis and the log is full. Postgres first refuses writes. Then it
+ * ends because its journal has no space, and cannot start until there is space again.
  */
 const fullDisk: Fault['strike'] = async (world, t) => {
   const { service } = world;
@@ -128,7 +128,7 @@ const fullDisk: Fault['strike'] = async (world, t) => {
   await untilCured(t, world);
 };
 
-/** Postgres is made read-only, as by a failover. */
+/** Postgres is made read-only, as in a failover. */
 const readOnly: Fault['strike'] = async (world, t) => {
   const { service } = world;
   const ask = async (): Promise<void> => {

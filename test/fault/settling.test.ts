@@ -40,7 +40,7 @@ const makeSubject = async (t: Test, service: TestService, question: number) => {
       t.equal(body.resolution.total, count);
       decided.push(outcome);
     },
-    /** Strikes whenever settling has advanced, until it is finished. Returns how often. */
+    /** Strikes each time settling has advanced. Returns the number of strikes. */
     async strikeUnderWay(strikes: readonly (() => Promise<unknown>)[]): Promise<number> {
       let struck = 0;
       for (const strike of strikes) {
@@ -59,7 +59,7 @@ const makeSubject = async (t: Test, service: TestService, question: number) => {
 
 type Subject = Awaited<ReturnType<typeof makeSubject>>;
 
-/** Net for probability p, by the contract for yes/no and weight 1: 100 · (1 − 4·(p − o)²). */
+/** With weight 1, a yes/no forecast p with outcome o must net 100 · (1 − 4·(p − o)²). */
 const compareBooks = async (t: Test, { sql, ...service }: TestService, subject: Subject) => {
   const { id, decided } = subject;
   const wrong = await sql`
@@ -91,8 +91,8 @@ const compareBooks = async (t: Test, { sql, ...service }: TestService, subject: 
     limit 3`;
   t.same(wrong, [], 'everybody is paid exactly once');
   t.same(await findWrongAccounts(sql), [], 'balances are the sums of the ledger');
-  // Each forecast is weighted by the time in which other agents have one too. For the first agent,
-  // this time starts with the second forecast.
+  // Each forecast is weighted by the time in which other agents also have a forecast. For the first
+  // agent, this time starts with the second forecast.
   const [sums] = await sql`
     with times as (
       select agent_id, lead(created_at) over by_time as next, created_at, row_number() over by_time as n
@@ -137,7 +137,7 @@ t.test('what settles is killed and sleeps', fault_limits, async (t) => {
 
   await t.test('kill -9 of the timer, and the other outcome after it', async (t) => {
     const subject = await makeSubject(t, service, 1);
-    // Each kill costs the remaining time of a lease.
+    // After each kill, settling waits until the lease expires.
     const kills = times(is_long ? 4 : 1, () => service.kill('timer'));
     for (const outcome of [true, false]) {
       await subject.resolve(outcome);
@@ -159,7 +159,7 @@ t.test('what settles is killed and sleeps', fault_limits, async (t) => {
         const wake = putToSleep(pid);
         const before = await subject.readDone();
         // A timer that is paused inside a transaction locks its rows for 5 s. That is longer than a
-        // lease, so it has lost the lease when it wakes up.
+        // lease, so the timer has lost its lease when it wakes up.
         const goesOn = async () => (await subject.readDone()) > before;
         await until('the other goes on', goesOn).finally(wake);
       });

@@ -11,7 +11,7 @@ import { findUntaken, type Members } from './members.js';
 
 /**
  * Conditions that must hold after a load with any faults. Every acknowledged prediction is stored
- * once and nothing else is. Points, counters, log, stream, consensus, sockets, consumers and
+ * exactly once, and no other. Points, counters, log, stream, consensus, sockets, consumers and
  * webhooks all agree. Each check returns sentences, or nothing if all is right.
  */
 
@@ -53,7 +53,7 @@ const compareWithStored = async ({ service, load }: Witnesses): Promise<string[]
   ];
 };
 
-/** The api's consensus of every question equals SQL's computation from its predictions. */
+/** The api's consensus of every question equals the one that SQL computes. */
 const compareConsensus = async ({ url, sql, questions }: TestService): Promise<string[]> => {
   const wanted = await recomputeConsensus(sql);
   const answers = await Promise.all(
@@ -88,7 +88,7 @@ const isSigned = ({ headers, body }: Received, secret: string): boolean => {
 export const deliveredIds = ({ receiver, hook }: Witnesses): readonly string[] =>
   receiver.of(hook.path).map(({ headers }) => String(headers['webhook-id']));
 
-/** Number of calls beyond the first for each event. */
+/** Number of repeated deliveries: for each event, all calls except the first. */
 export const countRepeats = (witnesses: Witnesses): number => {
   const ids = deliveredIds(witnesses);
   return ids.length - new Set(ids).size;
@@ -141,9 +141,7 @@ const findUndelivered = async (witnesses: Witnesses): Promise<readonly string[]>
   return some(wrong, ({ headers }) => `delivered, but not as logged: ${headers['webhook-id']}`);
 };
 
-/**
- * A slow machine sends delayed deliveries at its own pace. Only the delivery itself is promised.
- */
+/** A slow machine may send delayed deliveries late. Only the delivery itself is promised. */
 const delivery_ms = 60_000;
 
 interface Times {

@@ -11,9 +11,8 @@ import { awaitTruth, countRepeats, deliveredIds, type Witnesses } from './truth.
 
 /**
  * Faults under load. Clients predict, listeners follow the log over every transport, members share
- * a consumer, and a receiver gets webhooks. Partway through, a fault occurs, and soon after it all
- * of them must agree again. Several faults strike one service, one after another, while the load
- * continues.
+ * a consumer, and a receiver gets webhooks. Then a fault occurs. Soon after it, all of them must
+ * agree again. Several faults strike one service, one after another, while the load continues.
  */
 
 /** Set by `npm run faults`: longer faults, more clients, and a separate check after each fault. */
@@ -31,7 +30,7 @@ export interface Fault {
   readonly per_second?: number;
   /** The log must be complete within this time after the fault. */
   readonly recovery_ms?: number;
-  /** True if clients must have had to retry. */
+  /** True if some clients must have retried. */
   readonly is_noticed?: true;
 }
 
@@ -54,14 +53,14 @@ const addHook = async ({ url, agents }: TestService, target: string) => {
   return { id, secret, path: new URL(target).pathname };
 };
 
-/** One in ten follows everything, one in ten uses a filter, and the others follow one question. */
+/** One follower in ten gets everything, one in ten uses a filter. The others get one question. */
 const wishOf = ({ questions }: TestService, n: number): Wish => {
   if (n % 10 === 0) return { topic: 'all' };
   if (n % 10 === 1) return { topic: 'all', min_confidence: 60 + (n % 3) * 10 };
   return { topic: `question:${questions[n % questions.length]?.id}` };
 };
 
-/** The load is still paused, and it leaves the first agent to the test. */
+/** Starts everything with the load still paused. The load does not use the first agent. */
 export const startWorld = async (t: Test, options: WorldOptions = {}): Promise<FaultWorld> => {
   const receiver = await startReceiver();
   t.teardown(() => receiver.close());
@@ -79,7 +78,7 @@ export const startWorld = async (t: Test, options: WorldOptions = {}): Promise<F
   return { service, load, receiver, hook, listeners, members };
 };
 
-/** Waits until everything acknowledged so far is among the ids. */
+/** Waits until the ids include every event acknowledged so far. */
 const untilAmong = async (
   what: string,
   acknowledged: readonly Acknowledged[],
@@ -94,7 +93,7 @@ const untilAmong = async (
   await until(what, hasAll, within_ms, 200);
 };
 
-/** Waits until everything acknowledged so far has reached the receiver. */
+/** Waits until every event acknowledged so far has reached the receiver. */
 export const untilDelivered = (world: FaultWorld): Promise<void> =>
   untilAmong(
     'what was acknowledged is delivered',
@@ -103,7 +102,7 @@ export const untilDelivered = (world: FaultWorld): Promise<void> =>
     allow(60_000),
   );
 
-/** Waits until the socket has sent everything acknowledged so far. */
+/** Waits until the socket has sent every event acknowledged so far. */
 export const untilHeard = ({ load, listeners }: FaultWorld, within_ms: number): Promise<void> =>
   untilAmong(
     'the socket sends all',
@@ -112,7 +111,7 @@ export const untilHeard = ({ load, listeners }: FaultWorld, within_ms: number): 
     within_ms,
   );
 
-/** The active relay and its host. Waits until a living one reports that it is active. */
+/** The active relay and its host. Waits until a living relay reports that it is active. */
 export const activeRelay = ({ hosts }: TestService) =>
   until(
     'an active relay',
@@ -242,8 +241,8 @@ const prove = async (t: Test, world: FaultWorld, right_ms: number, most: number)
 };
 
 /**
- * Runs faults one after another. Everything is checked after the last one, and in the long form
- * after each. Everything derived from the log must be right within `right_ms` after the load.
+ * Runs faults one after another. Checks everything after the last fault, and in the long form after
+ * each fault. Everything derived from the log must be right within `right_ms` after the load.
  */
 export const surviveAll = async (
   t: Test,

@@ -1,6 +1,6 @@
 /**
- * Runs a workflow of an Arazzo 1.0 document: operations by their id from the source description,
- * runtime expressions, simple conditions, and retries after a failure.
+ * Runs a workflow of an Arazzo 1.0 document. Supports operations by their id in the source
+ * description, runtime expressions, simple conditions, and retries after a failure.
  */
 
 // biome-ignore lint/suspicious/noExplicitAny: documents of many shapes.
@@ -23,7 +23,7 @@ const readPointer = (value: Any, pointer: string): unknown =>
     .slice(1)
     .reduce((at, part) => at?.[part.replaceAll('~1', '/').replaceAll('~0', '~')], value);
 
-/** Scope of expressions: `$inputs.x`, `$steps.x.outputs.y`, `$statusCode`, `$response.body#/z`. */
+/** Reads `$inputs.x`, `$steps.x.outputs.y`, `$statusCode` or `$response.body#/z`. */
 const readExpression = (expression: string, scope: Any): unknown => {
   const [name = '', pointer] = expression.slice(1).split('#');
   const found = name.split('.').reduce((at, part) => at?.[part], scope);
@@ -33,8 +33,8 @@ const readExpression = (expression: string, scope: Any): unknown => {
 };
 
 /**
- * Fills in the expressions of a value. A string that is one whole expression becomes the value
- * itself, with its type.
+ * Replaces the expressions in a value. If a string is one whole expression, the result has the type
+ * of that expression's value.
  */
 const fill = (value: Any, scope: Any): Any => {
   if (typeof value === 'string' && value.startsWith('$')) return readExpression(value, scope);

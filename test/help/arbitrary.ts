@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { text_kind } from '../../src/http/schemas.js';
 
 /**
- * Generates values from the wire schemas: the right shape, and as extreme as the schema allows or
- * slightly more. `known` supplies values for members by name, so that checks behind the schema are
- * reached too.
+ * Generates values from the wire schemas. They have the right shape, and are as extreme as the
+ * schema allows or slightly more. `known` supplies values for members by name, so that later checks
+ * are reached too.
  */
 export type Known = Readonly<Record<string, fc.Arbitrary<unknown>>>;
 

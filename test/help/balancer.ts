@@ -15,8 +15,8 @@ export const no_haproxy = 'haproxy is neither installed nor to be had with apt-g
 export const isThereHaproxy = (): boolean => findProgram('haproxy') !== null;
 
 /**
- * Reads the example configuration, with other addresses, ports and number of hosts, and with faster
- * health checks.
+ * Reads the example configuration, and changes its addresses, ports and hosts. Health checks are
+ * faster than in the example.
  */
 const readConfiguration = (port: number, host_ports: readonly number[]): string => {
   const file = path.join(project_root, 'examples', 'hosts', 'haproxy.cfg');

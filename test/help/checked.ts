@@ -4,8 +4,8 @@ import { common_faults, isFault, refuse } from '../../src/kit/fault.js';
 
 /**
  * Wraps a route so that its success answers are checked against its declaration. If the status,
- * type or shape is wrong, or the answer was not stored as `keeps` says, the answer becomes a 500
- * that states the problem.
+ * type or shape is wrong, or the answer was not stored as `stores_answer` says, the answer becomes
+ * a 500 that states the problem.
  */
 export const checkAnswers = <D>(route: Route<D>): Route<D> => {
   const checks = new Map<number, Check>();
@@ -38,7 +38,7 @@ const findMismatch = (
   const type = content_type?.split(';')[0] ?? json_type;
   if (body && ![produces, ...also_produces].includes(type)) return `${type} is not in produces`;
   if (check === undefined || content_type !== undefined) return null;
-  // Checks the JSON text because that is sent: dates are strings by then.
+  // Checks the value as it is sent, so dates are already strings.
   const fields = check(JSON.parse(JSON.stringify(body)));
   return fields === null ? null : fields.map((f) => `${f.path}: ${f.message}`).join('; ');
 };

@@ -27,8 +27,8 @@ const run = promisify(execFile);
 
 /**
  * Installs Chromium with apt-get if a compiled test file needs it, the machine lacks it and this
- * process may install packages. Otherwise the browser tests are skipped. It runs once, before all
- * tests, and within a time limit.
+ * process may install packages. Otherwise the browser tests are skipped. Call this once, before all
+ * tests. It ends within a time limit.
  */
 export const installChromium = async (
   files: readonly string[],

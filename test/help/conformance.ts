@@ -10,7 +10,7 @@ import { python } from './python.js';
 
 const folder = path.join(project_root, 'test', 'conformance');
 
-/** Clients that follow a log for the suite. */
+/** Commands of the clients that the suite tests. */
 export const clients = {
   typescript: `${process.execPath} ${path.join(folder, 'clients', 'follow.mjs')}`,
   python: `${python} -u ${path.join(folder, 'clients', 'follow.py')}`,

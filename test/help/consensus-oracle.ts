@@ -30,7 +30,7 @@ interface Stated {
 
 const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
 
-/** Divides two integers and rounds to two decimals, halves up. */
+/** Divides two integers and rounds to two decimals; halves are rounded up. */
 const round2 = (part: number, whole: number): number | null =>
   whole === 0 ? null : Math.floor((200 * part + whole) / (2 * whole)) / 100;
 
@@ -49,7 +49,7 @@ const quartile = (all: readonly Stated[], q: number): number | null => {
   const sorted = all.map(statedBy).sort((a, b) => a - b);
   const rank = (sorted.length - 1) * q;
   const [low = 0, high = 0] = [sorted[Math.floor(rank)], sorted[Math.ceil(rank)]];
-  // In quarters of a basis point.
+  // The quartile in quarters of a basis point, which is an integer.
   const exact = 4 * low + (high - low) * 4 * (rank - Math.floor(rank));
   return sorted.length === 0 ? null : round2(exact, 400);
 };

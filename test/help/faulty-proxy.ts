@@ -31,7 +31,7 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
   let armed: string | null = null;
   let is_deaf = false;
   let refuses = false;
-  /** Commits whose answer was lost, and connections that were open when the proxy went silent. */
+  /** `cuts` counts commits with a lost answer, and `silenced` connections that went silent. */
   const counts = { cuts: 0, silenced: 0 };
 
   const server = createServer((client) => {
@@ -46,7 +46,7 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
         sockets.delete(socket);
         links.delete(link);
         if (!link.is_silent) for (const other of ends) other.destroy();
-        // The server notices the loss through its keepalive.
+        // The server notices through its keepalive that the client is gone.
         else if (socket === client) setTimeout(() => upstream?.destroy(), keepalive_ms).unref();
       });
     }
@@ -91,9 +91,9 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
     disarm() {
       armed = null;
     },
-    /** Makes the connections that are open now carry no data, without ending. Later ones work. */
+    /** Open connections carry no data from now on, but do not end. New connections work. */
     silence,
-    /** Makes the connections that are open now deliver requests but lose their answers. */
+    /** Open connections deliver requests from now on, but lose the answers. */
     mute() {
       for (const link of links) link.is_mute = true;
     },
@@ -101,7 +101,7 @@ export const startFaultyProxy = async (t: Teardown, store_url: string) => {
     cut() {
       for (const socket of sockets) socket.destroy();
     },
-    /** Accepts new connections too, but gives them no answers until `heal`. */
+    /** Silences open connections, and gives new ones no answers until `heal`. */
     silenceAll() {
       is_deaf = true;
       silence();

@@ -45,7 +45,7 @@ export const agentNamed = (name: string): AgentCaller => ({
   owner_id: null,
 });
 
-/** Keys are `key-NAME`. The name `down` simulates an unavailable store. */
+/** Accepts keys such as `key-NAME`. The key `down` simulates an unavailable store. */
 const authenticate: HubOptions['authenticate'] = async ({ api_key, authorization }) => {
   const key = api_key !== '' ? api_key : authorization.replace('Bearer ', '');
   if (key === 'down') throw new Error('the store is away');
@@ -72,7 +72,7 @@ const makeHold = () => {
   };
 };
 
-/** Counts how often replays read the record, and can make the reads fail. */
+/** Counts how often replays read the record, and can make those reads fail. */
 const empty_reads = { count: 0, newest: 0, fails: false };
 
 type Findable = Parameters<LogSource['newest']>;
@@ -113,7 +113,7 @@ const makeSource = (record: readonly Publication[], reads: typeof empty_reads) =
   return { source, hold };
 };
 
-/** A hub over an empty log. It accepts any topic name that does not start with `no:`. */
+/** A hub, by default over an empty log. It accepts topics that do not start with `no:`. */
 export const mountTestHub = (
   app: TemplatedApp,
   options: Partial<HubOptions> & Pick<HubOptions, 'log' | 'authenticate'>,
@@ -197,6 +197,6 @@ export const startHub = async (
   return { port, hub, record, publish, reads, holdReads, holdLookups: lookups.hold, logged };
 };
 
-/** 1 to n, or from a to b. */
+/** The integers from `from` to `to`, both included. */
 export const range = (from: number, to: number): number[] =>
   Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index);

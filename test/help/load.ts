@@ -25,10 +25,10 @@ export interface LoadOptions {
   readonly url: string;
   readonly agents: readonly SeededAgent[];
   readonly questions: readonly SeededQuestion[];
-  /** A proxy in front of the service that resends requests which a dead host left unanswered. */
+  /** Set if a proxy resends requests that a dead host left unanswered. */
   readonly balancer?: object | null;
   readonly clients?: number;
-  /** Number of the first pair, for loads that follow each other. */
+  /** Number of the first pair. A later load starts after the pairs of an earlier one. */
   readonly first?: number;
 }
 
@@ -44,7 +44,7 @@ interface Pair {
   readonly key: string | null;
 }
 
-/** States one option with a confidence, or all probabilities, with the rest on the next option. */
+/** States one option with a confidence, or all probabilities: the next option gets the rest. */
 export const stateOption = (options: readonly string[], n: number, confidence: number) => {
   const at = n % options.length;
   if (n % 2 === 0) return { selected_option: options[at], confidence };
@@ -112,8 +112,8 @@ const place = async (options: LoadOptions, pair: Pair): Promise<Acknowledged | s
       continue;
     }
     const { status, replayed, text } = answer;
-    // A replayed first result is valid only if an earlier try was sent. With a key, the first
-    // answer has its original status.
+    // A replayed answer needs an earlier try, by this client or by the proxy. Any other answer must
+    // be a 201.
     const is_due = replayed ? tries > 1 || options.balancer : status === 201;
     if (!is_due || (status !== 200 && status !== 201)) {
       return `try ${tries} was answered ${status}: ${text.slice(0, 300)}`;
@@ -126,7 +126,7 @@ const place = async (options: LoadOptions, pair: Pair): Promise<Acknowledged | s
 
 export type Load = ReturnType<typeof makeLoad>;
 
-/** A load that `resume` starts. Predictions missed during an outage are not made up later. */
+/** A load that `resume` starts. It does not catch up on predictions missed in an outage. */
 export const makeLoad = (options: LoadOptions) => {
   const { clients = 16 } = options;
   const acknowledged: Acknowledged[] = [];
@@ -137,7 +137,7 @@ export const makeLoad = (options: LoadOptions) => {
   let due_ms = 0;
   let running: Promise<unknown> = Promise.resolve();
 
-  /** Waits for the next slot. Unused slots are lost. */
+  /** Waits until the next call is due. If calls are late, they are not made up later. */
   const untilDue = async (): Promise<void> => {
     const now_ms = performance.now();
     due_ms = Math.max(due_ms + 1_000 / per_second, now_ms);

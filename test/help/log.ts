@@ -71,7 +71,7 @@ export const makeLogWriter = (sql: Sql, redis: RedisClient, prefix: string) => {
     entries.push(...fresh);
     return fresh;
   };
-  /** Appends the events from one offset to another to the stream, both included. */
+  /** Appends events to the stream, from one offset to another, both included. */
   const append = async (from: number, to: number): Promise<void> => {
     for (let first = from; first <= to; first += 500) {
       const pipeline = redis.pipeline();

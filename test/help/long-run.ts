@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 
 /**
- * Reads the options of a long run, `--NAME N` each, with defaults. Anything else ends the process
+ * Reads the options `--NAME N` of a long run, or their defaults. Anything else ends the process
  * with a usage message, because a run of zero operations would pass even if everything is broken.
  */
 export const readNumbers = <K extends string>(

@@ -28,7 +28,7 @@ const inline: readonly (readonly [string, RegExp])[] = [
 export const findMarkup = (line: string): readonly string[] => {
   const bare = bareOf(line);
   const found = inline.filter(([, pattern]) => pattern.test(bare)).map(([name]) => name);
-  // The service's own emphasis is only around a name or around a whole line.
+  // The service itself emphasizes only a name at the start of a line, or a whole line.
   const own = bare.replace(/^\*\*[^*]*\*\*/, '').replace(/^\*[^*]+\*$/, '');
   if (/[*_]/.test(own)) found.push('emphasis');
   return found;

@@ -5,9 +5,9 @@ import dns from 'dns-packet';
 import type { Teardown } from './stores.js';
 
 /**
- * A name server for one test, on the same UDP and TCP port. It answers one question per query, A or
- * AAAA, optionally behind a CNAME. If the answers do not fit into a datagram, the client asks again
- * over TCP. Answers that do not fit there are left out.
+ * A name server for one test, with the same port for UDP and TCP. It answers one question per
+ * query, A or AAAA, optionally behind a CNAME. If the answers do not fit into a datagram, the
+ * client asks again over TCP. Answers that do not fit there either are left out.
  */
 
 export interface Zone {
@@ -52,7 +52,7 @@ const answerTo = ({ id, questions = [] }: dns.Packet, zone: Zone, most: number):
   return packet;
 };
 
-/** Binds both to one port. Retries because the TCP port may already be in use for UDP. */
+/** Binds both servers to one port. Retries if UDP already uses the port that TCP got. */
 const bindBoth = async (
   udp: ReturnType<typeof createSocket>,
   tcp: ReturnType<typeof createServer>,

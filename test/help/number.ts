@@ -1,4 +1,4 @@
-/** Column values of a question that is not numeric. */
+/** Values of the range columns for a question that is not numeric. */
 export const no_range = {
   range_min: null,
   range_max: null,

@@ -5,9 +5,9 @@ import { openAdmin, project_root } from './own-stores.js';
 
 /**
  * Loads `test/db/old-schema.sql.gz`, the dump of a database with the 45 earlier migrations of
- * commit dd20781e. The program of its migration 12 filled it, and later ones upgraded it. It has
- * three agents with a key each, an open and a resolved question, forecasts, comments, votes, a
- * dispute and a webhook. Its times are in January 2025.
+ * commit dd20781e. The program at migration 12 filled the database, and later programs upgraded it.
+ * The database has three agents with a key each, an open and a resolved question, forecasts,
+ * comments, votes, a dispute and a webhook. Its times are in January 2025.
  */
 export const loadOldSchema = async (database_url: string): Promise<void> => {
   const file = path.join(project_root, 'test', 'db', 'old-schema.sql.gz');

@@ -15,7 +15,7 @@ import { unmountSmallDisks } from './small-disk.js';
 
 export const project_root = fileURLToPath(new URL('../../..', import.meta.url));
 
-/** In memory if there is room: on disk, creating a database takes ten times as long. */
+/** In memory if there is room, because creating a database on disk takes ten times as long. */
 const chooseFolder = (): string => {
   const memory = '/dev/shm';
   if (existsSync(memory)) {
@@ -61,7 +61,7 @@ const quiet = (): void => undefined;
 
 export type OwnStores = Awaited<ReturnType<typeof startOwnStores>>;
 
-/** `durable` flushes every write to disk, for tests that kill the stores and for measurements. */
+/** If `durable`, every write is flushed to disk: for tests that kill the stores, and benchmarks. */
 export const startOwnStores = async (durable: boolean) => {
   const folder = makeTestFolder();
   const options = { data_dir: folder, say: quiet };

@@ -28,7 +28,7 @@ export const makeEmptyFolder = (t: Teardown) => {
 
 export type EmptyFolder = ReturnType<typeof makeEmptyFolder>;
 
-/** Tarballs of the library and of its only dependency, which the build prepared. */
+/** Packs the built library and its only dependency. Returns the paths of the tarballs. */
 export const packClient = async ({ base, env }: EmptyFolder): Promise<readonly string[]> => {
   const places = ['clients/typescript', 'node_modules/ws'].map((one) =>
     path.join(project_root, one),

@@ -49,7 +49,7 @@ export const openParts = async (t: Teardown, options: PartsOptions = {}) => {
   return {
     stores,
     deps,
-    /** Moves the clock of `deps`, which does not move on its own. */
+    /** Advances the clock of `deps`. Otherwise its time does not change. */
     advance(ms: number): void {
       now_ms += ms;
     },

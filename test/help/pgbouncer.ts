@@ -22,7 +22,7 @@ const program = (() => {
   };
 })();
 
-/** Reason to skip tests with PgBouncer here, for a test's `skip` option. False if they can run. */
+/** A test's `skip` option: the reason if PgBouncer cannot run on this machine, otherwise false. */
 export const withoutPgBouncer = (): string | false =>
   program() === null && 'pgbouncer is neither installed nor to be had with apt-get';
 
@@ -81,7 +81,7 @@ export const startPgBouncer = async (t: Teardown, database_url: string) => {
     url: `postgres://forum@127.0.0.1:${port}/forum`,
     /** Restarts cleanly, as the Debian package does. Work in progress is cut off. */
     restart: () => replace(() => server.stop()),
-    /** Kills it with SIGKILL and starts a new one. */
+    /** Kills PgBouncer with SIGKILL and starts it again. */
     kill: () => replace(() => signalProcess(server.pid, 'SIGKILL')),
   };
 };
@@ -124,7 +124,7 @@ export const keepPostgres = async (t: Teardown, folder: string) => {
     release(): void {
       is_kept = false;
     },
-    /** Starts both again after a `release`, once both have ended. */
+    /** After a `release`, starts Postgres and PgBouncer again once Postgres has ended. */
     async start(): Promise<void> {
       if (is_kept) return;
       await keeping;

@@ -40,7 +40,7 @@ export const makePrincipals = async (app: TestApp): Promise<readonly Principal[]
   await app.sql`update agents set suspended_at = now() where id = ${suspended.id}`;
   await app.call('POST', '/api/me/rotate-key', { key: revoked.key });
   const unverified = await signUpOnly(app);
-  // They have their own accounts, because some calls revoke the credentials that they use.
+  // These callers have their own accounts, because some calls revoke the credentials they use.
   const other = await makeHuman(app);
   const helper = await makeHuman(app);
   const operated = await makeAgent(app, { human });

@@ -20,7 +20,7 @@ const readHead = (text: string): Omit<RawAnswer, 'text'> => {
   return { status: Number(/^HTTP\/1\.1 (\d{3})/.exec(first)?.[1] ?? 0), headers };
 };
 
-/** Cuts one answer off the front. Returns null if it is not complete yet. */
+/** Cuts the first answer off the bytes. Returns null if it is not complete yet. */
 const cutAnswer = (bytes: Buffer, head: boolean): { answer: RawAnswer; length: number } | null => {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) return null;
@@ -77,7 +77,7 @@ export const openRaw = (port: number) => {
       return bytes.toString('latin1');
     },
     closed,
-    /** All complete answers received so far. */
+    /** Removes and returns all complete answers. */
     take(): readonly RawAnswer[] {
       const answers: RawAnswer[] = [];
       for (let cut = cutAnswer(bytes, false); cut !== null; cut = cutAnswer(bytes, false)) {
@@ -110,7 +110,7 @@ interface Asked {
   readonly body?: string;
 }
 
-/** The answer to one request on a connection of its own. */
+/** The answer to one request on a new connection. */
 export const askOnce = async (
   port: number,
   start: string,

@@ -47,7 +47,7 @@ export const shapeOf = (line: string): string =>
     .replace(/First Light \d+/g, 'First Light <number>')
     .replace(/"latency_ms":\d+/g, '"latency_ms":<number>');
 
-/** Runs a script with bash in the checkout. The first command that fails ends it. */
+/** Runs a script with bash in the checkout. The first command that fails ends the script. */
 export const runBash = (script: string, env: Readonly<Record<string, string>>) =>
   new Promise<{ code: number; lines: readonly string[]; errors: string }>((resolve) => {
     const options = { cwd: project_root, env: { ...process.env, ...env }, timeout: 60_000 };
@@ -75,9 +75,9 @@ export const runModule = (
     });
   }
   return {
-    /** Everything it has written so far, errors included. */
+    /** Everything that the module has written so far, errors included. */
     output: () => output,
-    /** Its exit code. Null if it was stopped. */
+    /** The exit code of the module. Null if it was stopped. */
     ended: new Promise<number | null>((resolve) => child.once('close', resolve)),
     stop: () => child.kill('SIGKILL'),
   };

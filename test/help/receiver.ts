@@ -102,7 +102,7 @@ export const startReceiver = async (names: readonly string[] = []) => {
     /** Issues a certificate for another server of the same test. */
     issue,
     url: (at: string) => `https://127.0.0.1:${port}${at}`,
-    /** Sets the answers to requests to a path, in this order. */
+    /** Adds answers to requests to a path. The answers are used in this order. */
     script: (at: string, ...answers: Answer[]): void => {
       scripts.set(at, [...(scripts.get(at) ?? []), ...answers]);
     },

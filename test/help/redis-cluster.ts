@@ -28,7 +28,7 @@ const answers = async (client: Redis): Promise<boolean> =>
 /** A server that can be killed and started again with its data. */
 const startNode = async (folder: string, settings: Settings, sentinel?: string) => {
   const port = await pickPort();
-  // Redis would choose a port from the range that the system uses for outgoing connections.
+  // Redis itself would choose a port that the system may use for outgoing connections.
   const bus_port = await pickPort();
   const home = path.join(folder, String(port));
   mkdirSync(home, { recursive: true });
@@ -81,7 +81,7 @@ const startNode = async (folder: string, settings: Settings, sentinel?: string) 
       signalProcess(server.pid, 'SIGKILL');
       await server.exited;
     },
-    /** Keeps its data unless `empty`. Even then, a cluster node still knows the other nodes. */
+    /** A node keeps its data unless `empty`. Even then, a cluster node still knows the others. */
     async restart({ empty = false } = {}): Promise<void> {
       await server.stop();
       if (empty) rmSync(path.join(home, 'appendonlydir'), { recursive: true, force: true });
@@ -200,7 +200,7 @@ export const startRedisCluster = async (settings: Settings = {}) => {
     nodes,
     untilWhole,
     findMaster,
-    /** Moves the slots that have keys to another master, and returns how many there were. */
+    /** Moves every slot that has keys to another master. Returns the number of slots. */
     async moveSlotsOf(from: RedisNode): Promise<number> {
       const roles = await Promise.all(nodes.map((node) => node.isMaster()));
       const others = nodes.filter((node, n) => roles[n] && node !== from);
@@ -214,7 +214,7 @@ export const startRedisCluster = async (settings: Settings = {}) => {
       }
       return moved.size;
     },
-    /** Resolves when the replica of a killed master has taken its place. */
+    /** Resolves when a replica has taken the place of the killed master. */
     async untilReplaced({ name }: RedisNode): Promise<void> {
       const others = nodes.filter((node) => node.name !== name);
       await until(
@@ -291,6 +291,6 @@ export const startSentinels = async () => {
   };
 };
 
-/** A cluster for this test alone if tests run on a cluster (`TEST_REDIS=cluster`). */
+/** Starts a cluster for this test alone if `TEST_REDIS=cluster`. Otherwise returns null. */
 export const startWantedCluster = async (): Promise<RedisCluster | null> =>
   process.env['TEST_REDIS'] === 'cluster' ? startRedisCluster() : null;

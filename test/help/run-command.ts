@@ -4,8 +4,8 @@ import type { Answered } from './app.js';
 import { project_root } from './own-stores.js';
 
 /**
- * Runs `prediction-forum …` as it is installed: the program from `bin`, with only these settings.
- * `PROGRAM` is the program of another installation.
+ * Runs `prediction-forum …` in its installed form: the program from `bin`, with only these
+ * settings. The setting `PROGRAM` names the program of another installation.
  */
 const own_program = path.join(project_root, 'src', 'boot', 'run.mjs');
 

@@ -5,7 +5,7 @@ import { project_root } from './own-stores.js';
 import { startFiles } from './run-files.js';
 import { t } from './tap.js';
 
-/** Tests the test runner on small files of its own. */
+/** Tests the test runner on small test files. */
 
 const head = "import { t } from '../help/tap.js';\n";
 const passes = `${head}t.test('one', async (t) => { t.ok(true); t.ok(true); });\n`;

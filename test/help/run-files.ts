@@ -13,14 +13,14 @@ import {
 } from './tap-reader.js';
 
 /**
- * Runs compiled test files. The files of a folder run in one process, one after another; several
- * processes work at once. If a process ends early, the file it was running has failed, and another
- * process runs the rest of the folder.
+ * Runs compiled test files in several processes at once. The files of a folder run in one process,
+ * one after another. If a process ends early, the file that it was running has failed, and another
+ * process runs the other files of the folder.
  */
 
 /**
- * These take a long time, start whole services, or change or measure their process. Each has its
- * own process and starts before the others.
+ * Files that take a long time, start whole services, or change or measure their process. Each has
+ * its own process and starts before the other files.
  */
 const alone = [
   'fault/',
@@ -68,7 +68,7 @@ interface Running {
 const isAlone = (file: string): boolean =>
   alone.some((start) => file.startsWith(`dist/test/${start}`));
 
-/** One group per folder, and one per file that runs alone. These come first, then large folders. */
+/** One group for each file that runs alone, and then one per folder, the largest folders first. */
 const groupFiles = (files: readonly string[]): string[][] => {
   const groups = new Map<string, string[]>();
   for (const file of files) {
@@ -80,8 +80,8 @@ const groupFiles = (files: readonly string[]): string[][] => {
 };
 
 /**
- * Assigns files to processes. A process without work takes the next folder. If none is left, it
- * takes the second half of the longest folder in progress.
+ * Assigns files to processes. A process without work takes the next folder. If no folder is left,
+ * the process takes the second half of the longest folder in progress.
  */
 const makeQueue = (files: readonly string[]) => {
   const waiting = groupFiles(files);
@@ -89,7 +89,7 @@ const makeQueue = (files: readonly string[]) => {
   const longest = (): string[] | undefined =>
     [...begun].filter(({ length }) => length > 1).sort((a, b) => b.length - a.length)[0];
   return {
-    /** The files of one process. Other processes may take some of them. */
+    /** The files for one process. Other processes may later take some of them. */
     next(): string[] | undefined {
       let folder = waiting.shift();
       if (folder === undefined) {
@@ -100,7 +100,7 @@ const makeQueue = (files: readonly string[]) => {
       return folder;
     },
     done: (folder: string[]) => begun.delete(folder),
-    /** Files that no process has started. */
+    /** Test files that no process has begun to run. */
     left: (): readonly string[] => [...waiting, ...begun].flat(),
   };
 };
@@ -127,7 +127,7 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
     if (problem !== undefined) say(`      ${problem}`);
   };
 
-  /** Runs files of a folder in one process until it ends. */
+  /** Runs files of a folder in one process, until the process ends. */
   const runProcess = (folder: string[]): Promise<void> =>
     new Promise((resolve) => {
       const child = spawn(process.execPath, ['--enable-source-maps', process_file], {
@@ -179,7 +179,7 @@ export const startFiles = (files: readonly string[], options: RunOptions) => {
         if (running === null) {
           if (problem !== undefined) report(last, reader.take(), performance.now(), problem);
         } else if (is_stopped) cut.push(running.file);
-        // The previous file ended the process and has failed. Another process runs this file.
+        // The last file ended the process before this file was loaded. Run this file elsewhere.
         else if (!running.is_loaded && last !== '') folder.unshift(running.file);
         else report(running.file, reader.take(), running.began, problem ?? ended);
         resolve();

@@ -59,11 +59,11 @@ export interface ServiceOptions {
   readonly stores?: Partial<Pick<Stores, 'database_url' | 'redis_url'>>;
   /** Number of hosts that share the stores. If there are several, HAProxy is in front of them. */
   readonly hosts?: number;
-  /** Small disks for folders in DATA_DIR, in MB, outer folders first. '' is DATA_DIR itself. */
+  /** Sizes in MB of small disks, by folder in DATA_DIR, outer folders first. '' is DATA_DIR. */
   readonly small_disks?: Readonly<Record<string, number>>;
 }
 
-/** Listing all processes of the machine takes milliseconds. */
+/** Not more often, because listing all processes of the machine takes milliseconds. */
 const look_ms = 100;
 const start_ms = 120_000;
 const stop_ms = 30_000;
@@ -115,13 +115,13 @@ export const launch = (
     child,
     /** Output so far. */
     output: () => text,
-    /** The URL, once the service prints it. Empty without an api. Rejects if it ends first. */
+    /** The URL, once it is printed. Empty without an api. Rejects if the service ends first. */
     url,
     code,
   };
 };
 
-/** In the folder, or elsewhere if Postgres cannot access the folder. */
+/** The folder of Postgres: in `folder`, or elsewhere if Postgres cannot access `folder`. */
 export const clusterOf = (folder: string): string =>
   placeOutside(folder) || path.join(folder, 'postgres');
 
@@ -165,7 +165,7 @@ const readLog = (folder: string): readonly LogLine[] => {
 
 /**
  * Pauses a role process together with its supervisor, as on a suspended machine, until the returned
- * function is called. If it were paused alone, it would be replaced after 5 s.
+ * function is called. A process that is paused alone would be replaced after 5 s.
  */
 export const putToSleep = (pid: number): (() => void) => {
   const supervisor = parentOf(pid);
@@ -242,7 +242,7 @@ const startHost = async (
     folder,
     close,
     pidsOf: (part: Part): readonly number[] => findPids(folder, part),
-    /** Lines of its log so far. */
+    /** Lines of the host's log so far. */
     log: (): readonly LogLine[] => readLog(folder),
     /** Kills every process with SIGKILL. */
     async kill(): Promise<void> {
@@ -251,18 +251,18 @@ const startHost = async (
       for (const pid of processesOf(folder)) signalProcess(pid, 'SIGKILL');
       await untilGone(folder);
     },
-    /** Sends SIGTERM to its supervisor and returns the exit code. */
+    /** Sends SIGTERM to the supervisor and returns its exit code. */
     stop(): Promise<number | null> {
       launched.child.kill('SIGTERM');
       return launched.code;
     },
-    /** Starts it again on the same port. */
+    /** Starts the host again on the same port. */
     async start(): Promise<void> {
       await postgres?.start();
       launched = launch(folder, { ...env, PORT: String(port) });
       await launched.url;
     },
-    /** Pauses all its processes, as on a suspended machine, until the returned function runs. */
+    /** Pauses the host's processes, as on a suspended machine, until the returned function runs. */
     pause(): () => void {
       const pids = [launched.child.pid ?? 0, ...processesOf(folder)];
       for (const pid of pids) signalProcess(pid, 'SIGSTOP');
@@ -280,7 +280,7 @@ const shareWith = (
   { database_url, redis_url }: Pick<Stores, 'database_url' | 'redis_url'>,
 ): NodeJS.ProcessEnv => ({
   SECRET_KEY: readFileSync(path.join(folder, 'secret-key'), 'utf8').trim(),
-  // Generated at the first start if it was not set.
+  // The service generated this key at its first start if none was set.
   ...(env['ADMIN_KEY'] === undefined
     ? { ADMIN_KEY: readFileSync(path.join(folder, 'admin-key'), 'utf8').trim() }
     : {}),
@@ -294,7 +294,7 @@ interface Running {
   readonly hosts: readonly Host[];
   readonly sql: Sql;
   readonly redis: RedisClient;
-  /** Its Redis cluster, if it uses one. */
+  /** The Redis cluster of the service, if it uses one. */
   readonly cluster: RedisCluster | null;
 }
 
@@ -329,7 +329,7 @@ const kill = async (running: Running, part: Part, options: KillOptions): Promise
   const before = pidsOf();
   const victims = options.only_one ? before.slice(0, 1) : before;
   if (victims.length === 0) throw new Error(`there is no ${part} to kill`);
-  // The killed Redis still has the files open, but the next one starts without them.
+  // Redis has the files open until it is killed, but the next Redis starts without them.
   if (options.empty) emptyRedis(running.hosts[0]?.folder ?? '');
   for (const pid of victims) process.kill(pid, 'SIGKILL');
   const isReplaced = async (): Promise<boolean> => {
@@ -392,7 +392,7 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
     redis_url: real_redis = env['REDIS_URL'] ?? embeddedRedisUrl(folder),
   } = options.stores ?? {};
   const stores = { database_url: real_database, redis_url: real_redis };
-  // The URLs that the service itself uses. They may go through a proxy.
+  // The service itself uses these URLs, which may go through a proxy.
   const { DATABASE_URL: database_url = '', REDIS_URL: redis_url = '' } = {
     DATABASE_URL: stores.database_url,
     REDIS_URL: stores.redis_url,
@@ -431,28 +431,28 @@ export const startService = async (t: Teardown, options: ServiceOptions = {}) =>
     pidsOf,
     stop: first.close,
 
-    /** Kills a part's processes, or one, with SIGKILL. Resolves when new ones do its work. */
+    /** Kills one or all processes of a part with SIGKILL. Resolves when the part works again. */
     kill: (part: Part, how: KillOptions = {}): Promise<void> => kill(running, part, how),
 
     /** Kills everything with SIGKILL. Resolves when the api works again after the next start. */
     async killAll(): Promise<void> {
       await Promise.all([...hosts.map((host) => host.kill()), cluster?.kill()]);
       await cluster?.restart();
-      // The first host may run the stores.
+      // The first host starts before the others, because it may run the stores.
       for (const host of hosts) await host.start();
       await until('the api is at work', () => isAtWork(running, 'api'));
     },
 
-    /** Pauses a part: it is alive but does not answer until the returned function is called. */
+    /** Pauses a part: it stays alive but does not answer until the returned function is called. */
     pause: (part: Part): (() => void) => pause(pidsOf(part)),
 
-    /** Lines of its log so far: warnings (40), errors (50), crashes of processes (60). */
+    /** Lines of the log so far: warnings (40), errors (50), crashes of processes (60). */
     troubles: (min_level = 40): readonly LogLine[] =>
       hosts.flatMap((host) => host.log()).filter(({ level }) => level >= min_level),
   };
 };
 
-/** A connection as the superuser of its embedded Postgres. */
+/** A connection as the superuser of the service's embedded Postgres. */
 export const openOwner = ({ folder }: TestService): Sql => {
   const url = new URL(embeddedPostgresUrl(folder) ?? '');
   url.username = 'postgres';

@@ -6,7 +6,7 @@ import type { Teardown } from './stores.js';
 import { type Agent, makeAgent, makeHuman, makeReasoning } from './story.js';
 import { until } from './until.js';
 
-/** Questions with predictions, and the effects of deciding them on the accounts. */
+/** Questions with predictions, and how deciding a question affects the accounts. */
 
 export interface Forecast {
   readonly agent: Agent;
@@ -42,7 +42,7 @@ export const predict = async (
   return body.prediction.id;
 };
 
-/** Closes a question as the timer does when its time is up. */
+/** Closes a question in the same way as the timer. */
 export const closeQuestion = async ({ sql }: Pick<TestApp, 'sql'>, id: string): Promise<void> => {
   await sql`
     update questions
@@ -57,7 +57,7 @@ export const decide = (
   body: Readonly<Record<string, unknown>>,
 ) => app.call('POST', `/api/admin/questions/${question_id}/${act}`, { admin: true, body });
 
-/** Performs an admin's action on a question, by route name. Throws if it is refused. */
+/** Performs an admin's action on a question, named as in the path. Throws if it is refused. */
 export const act = async (
   app: Pick<TestApp, 'call'>,
   question_id: string,

@@ -1,8 +1,8 @@
 import { openAdmin } from './own-stores.js';
 
 /**
- * Sets the clock of a database hours ahead of or behind this machine's. For every connection opened
- * from now on, functions in a schema that precedes `pg_catalog` replace the built-in ones.
+ * Sets a database's clock hours ahead of or behind this machine's clock. For every connection
+ * opened from now on, functions in a schema that precedes `pg_catalog` replace the built-in ones.
  */
 export const withSkewedClock = async (database_url: string, hours: number): Promise<void> => {
   const admin = openAdmin(database_url);

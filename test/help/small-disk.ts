@@ -22,7 +22,7 @@ const mount = ({ folder, megabytes }: SmallDiskOptions): boolean => {
   return spawnSync('mount', ['-t', 'tmpfs', '-o', options, 'small-disk', folder]).status === 0;
 };
 
-/** Reason to skip tests of a full disk here, for a test's `skip` option. False if they can run. */
+/** A test's `skip` option: the reason if small disks cannot be made here, otherwise false. */
 export const withoutSmallDisks = (): string | false => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'small-disk-'));
   const is_made = mount({ folder, megabytes: 1 });

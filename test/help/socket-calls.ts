@@ -11,7 +11,7 @@ export interface CallParts {
 
 const anything = Symbol('anything');
 
-/** An error frame has no status, so this uses the status of the fault that it names. */
+/** Turns a frame into an HTTP answer. An error frame has no status, so it gets the status 0. */
 export const asAnswered = (frame: Frame): Answered => {
   const headers = new Headers((frame['headers'] ?? {}) as Record<string, string>);
   // Only browsers need this header, so replies omit it. Tests compare replies with HTTP answers.

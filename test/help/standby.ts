@@ -25,7 +25,7 @@ const write = (file: string, text: string): void => {
   if (owner !== null) chownSync(file, owner.uid, owner.gid);
 };
 
-/** Allows standbys to connect, which the usual rules of the embedded server do not. */
+/** Lets standbys connect. By default, the embedded server refuses them. */
 const letStandbysIn = (cluster: string): void => {
   const file = path.join(cluster, 'hba-standby.conf');
   write(file, 'local all all trust\nlocal replication all trust\n');
@@ -41,7 +41,7 @@ const copyAsStandby = (first: string, url: string, folder: string): void => {
   const address = `host=${folderOf(url)} port=5432 user=postgres application_name=second`;
   configure(cluster, [
     `primary_conninfo = '${address}'`,
-    // How often it looks for a primary that has disappeared.
+    // How often the standby looks for a primary that has disappeared.
     "wal_retrieve_retry_interval = '200ms'",
   ]);
   letStandbysIn(cluster);
@@ -74,7 +74,7 @@ const makeServer = (folder: string, first: EmbeddedStore & { readonly admin_url:
 
 export type Pair = Awaited<ReturnType<typeof startPair>>;
 
-/** With `synchronous`, a commit waits until the standby has it on disk. */
+/** With `synchronous`, a commit waits until it is on the standby's disk. */
 export const startPair = async (t: Teardown, { synchronous = false } = {}) => {
   const [first, second] = [makeTestFolder(), makeTestFolder()];
   const made = await startPostgres(options(first));

@@ -1,12 +1,11 @@
 const tick_ms = 10;
 const tries_ms = 3_000;
-/** A gap between two ticks counts as at most this long. The rest is a stall of the machine. */
+/** A gap between two ticks counts as at most this long. A longer gap is a stall of the machine. */
 const counted_ms = 30;
 
 /**
  * Milliseconds since the start in which this process could run, for upper bounds on a duration.
- * Time when the machine is busy with other work does not count. Time spent waiting for something
- * does.
+ * Time spent waiting counts. Time in which the machine is busy with other work does not.
  */
 export const startStopwatch = (): (() => number) => {
   let counted = 0;
@@ -26,8 +25,8 @@ export const startStopwatch = (): (() => number) => {
 };
 
 /**
- * Milliseconds of the fastest try. It tries for a few seconds at most, and stops if one try is fast
- * enough. Slow work is slow on every try; a machine is not always busy.
+ * Milliseconds of the fastest try. Stops after a try that is fast enough, or after a few seconds.
+ * Slow work is slow on every try, but a machine is not always busy.
  */
 export const timeAtBest = (work: () => unknown, enough_ms: number): number => {
   const until_ms = performance.now() + tries_ms;

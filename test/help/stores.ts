@@ -42,7 +42,7 @@ let opened = 0;
 
 /**
  * A database and a Redis prefix for this test, removed after it. The servers belong to `npm test`.
- * A file that is run directly starts its own.
+ * A file that is run directly starts its own servers.
  */
 export const openStores = async (t: Teardown): Promise<Stores> => {
   const servers = await findServers();
@@ -78,7 +78,7 @@ const findServers = (): Promise<Servers> => {
 
 let own_servers: Promise<Servers> | undefined;
 
-/** These stop with the file. Tap runs later teardowns first, so the tests clean up before that. */
+/** The servers stop last: tap runs later teardowns first, so all tests have cleaned up by then. */
 const startServers = async (): Promise<Servers> => {
   const own = await startOwnStores(false);
   root.teardown(own.stop);

@@ -20,7 +20,7 @@ export const addTotals = (one: Totals, other: Totals): Totals => ({
 });
 
 export interface ReadFile extends Totals {
-  /** Lines about failures, and comments. */
+  /** Lines about failures, including comments. */
   readonly failures: readonly string[];
   readonly comments: readonly string[];
   /** Skipped tests, each with its reason. */
@@ -32,8 +32,8 @@ const subtest_line = /^( *)# Subtest: /;
 const noise = /^\s*(?:TAP version|1\.\.\d|# Subtest:|# time=|# \{ total:|$)/;
 
 /**
- * Each outermost test is a file. `onFile` is called when it has ended. The result of a subtest
- * counts only if it has no assertions, or if it fails although none of them failed.
+ * Each outermost test is a file. `onFile` is called when the file has ended. The result of a
+ * subtest counts only if it has no assertions, or if it fails although no assertion in it failed.
  */
 export const makeTapReader = (onFile: (file: ReadFile) => void) => {
   let totals = no_totals();

@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import type { Test } from 'tap';
 import type { Stores } from './stores.js';
 
-/** Starts a module as `count` processes on the same stores. Each reports when it has started. */
+/** Starts `count` processes of a module on the same stores. Waits until each has started. */
 export const startTimers = async (
   t: Pick<Test, 'teardown'>,
   module: URL,

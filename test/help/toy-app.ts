@@ -40,7 +40,7 @@ export interface ToyDeps {
   gate: Gate;
   /** Number of handlers that are waiting. */
   waiting: number;
-  /** How often the slow answer was computed. */
+  /** How many times the slow answer was computed. */
   made: number;
   /** Number of writes carried out. */
   written: number;
@@ -63,7 +63,7 @@ const page = {
 
 const name_body = Type.Object({ name: Type.String({ maxLength: 70_000 }) });
 
-/** Waits for the gate and returns how often the answer was computed. */
+/** Waits for the gate and returns how many times the answer was computed. */
 const makeSlowly = async (deps: ToyDeps): Promise<number> => {
   const made = deps.made + 1;
   deps.made = made;

@@ -1,4 +1,4 @@
-/** Counts how often the event loop turns until some work is done. */
+/** Counts the turns of the event loop until some work is done. */
 export const countTurns = async (work: () => Promise<unknown>): Promise<number> => {
   let turns = 0;
   let is_over = false;

@@ -1,10 +1,10 @@
 import type { Tx } from '../../src/db/client.js';
 import { until } from './until.js';
 
-/** Waits until another session waits for a lock in the database of the transaction. */
+/** Waits until another session in the transaction's database waits for a lock. */
 export const untilLocked = (what: string, tx: Tx): Promise<unknown> =>
   until(what, async () => {
-    // Without this, a transaction sees the same statistics as at its first look.
+    // Without this, a transaction always sees the statistics of its first look.
     await tx`select pg_stat_clear_snapshot()`;
     const waiting = await tx`
       select from pg_stat_activity

@@ -22,7 +22,7 @@ export const until = async <T>(
   }
 };
 
-/** Looks until nothing is found. Returns everything that is still found when the time is up. */
+/** Calls `find` until it finds nothing. If the time is up first, returns its last findings. */
 export const untilNone = async (
   find: () => Promise<readonly string[]>,
   within_ms: number,
@@ -37,8 +37,8 @@ export const untilNone = async (
 };
 
 /**
- * Time limit for work that takes `ms` on idle cores. On a busy machine it is longer in proportion
- * to the load.
+ * Time limit for work that takes `ms` on idle cores. On a busy machine, the limit grows in
+ * proportion to the load.
  */
 export const allow = (ms: number): number =>
   Math.ceil(ms * Math.max(1, (os.loadavg()[0] ?? 0) / os.availableParallelism()));

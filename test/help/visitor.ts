@@ -54,7 +54,7 @@ export const makeVisitor = (url: string, token = '') => {
   };
 };
 
-/** The message at a field, and whether the field refers to it, is marked and is focused. */
+/** The message at a field, and whether the field is tied to it, marked invalid and focused. */
 export const problemAt = ({ html }: Shown, name: string) => {
   const field = new RegExp(`<(?:input|textarea|select|fieldset)[^>]*\\bid="${name}"[^>]*>`).exec(
     html,

@@ -104,7 +104,7 @@ t.test('who reads nothing is made nothing for, and cut in the end', async (t) =>
   tcp.socket.once('data', () => tcp.socket.pause());
   await untilOver(stream);
   t.ok(stream.is_closed);
-  // No more than the buffers on both ends of a local connection can take.
+  // The buffers at both ends of a local connection cannot hold more.
   t.ok(stream.made < 500, `${stream.made} pieces were made`);
   t.equal(app.mounted.open.size, 0);
   t.equal((await app.call('GET', '/api/toys')).status, 200);
@@ -178,7 +178,7 @@ t.test('a route may take longer than the deadline, and hears when its client goe
   t.match(await waited, { status: 200, body: { waited: true } });
 });
 
-/** Its first piece is produced when the gate opens. */
+/** A stream whose first piece is produced when the gate opens. */
 const watchLate = (gate: ReturnType<typeof makeGate>) =>
   watch(async function* (signal) {
     await Promise.race([gate.opened, once(signal, 'abort')]);

@@ -19,7 +19,7 @@ import { until } from '../help/until.js';
 
 /**
  * `Idempotency-Key` over HTTP: replayed answers, refusals, and cases that leave a key free. Then
- * claims and stored answers alone: leases, fences, seals and expiry.
+ * claims and stored answers on their own: leases, fences, seals and expiry.
  */
 
 const app = await startApp(t, { roles: ['api'], env: { LIMIT_KEY: '1000000' } });
@@ -91,7 +91,7 @@ t.test('another body, route or path under the key is a mismatch', async (t) => {
 t.test('a key has 1 to 255 printable ASCII characters', async (t) => {
   t.match(await register('k'.repeat(255), newName()), { status: 201 });
   t.match(await register(' ! ~', newName()), { status: 201 });
-  // uWS strips such bytes at the end of a value like spaces, so they cannot be detected there.
+  // At the end of a value, uWS strips such bytes like spaces, so they cannot be detected there.
   for (const wrong of ['', 'k'.repeat(256), 'caf\u00e9s', 'a\tb']) {
     const name = newName();
     t.match(await register(wrong, name), {

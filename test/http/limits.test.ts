@@ -16,9 +16,9 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * The windows in Redis, compared with the same rule in memory. The script gets the time from Redis
- * and lets Redis expire its keys. For `clocked`, both use a clock that the tests move, and the rest
- * of the script is the production one. The last tests have a missing or paused Redis.
+ * Compares the windows in Redis with the same rule in memory. The script reads the time from Redis,
+ * and Redis expires its keys. For `clocked`, the tests set the time, and the script is otherwise
+ * unchanged. In the last tests, Redis is missing or paused.
  */
 
 const stores = await openStores(t);
@@ -45,7 +45,7 @@ const replaceIn = (text: string, from: string | RegExp, to: string): string => {
   return replaced;
 };
 
-/** The script with its time (`now`) and the expiry of its keys (by key) in a hash. */
+/** The script with a hash as its clock: `now` is the time, and each key has its expiry there. */
 const withClock = (clock: string): string => {
   const local = `local now = tonumber(redis.call('HGET', '${clock}', 'now'))
     local function expireKey(name, ms) redis.call('HSET', '${clock}', name, now + ms) end`;
@@ -55,7 +55,7 @@ const withClock = (clock: string): string => {
 
 type Evaluate = (text: string, ...rest: readonly unknown[]) => Promise<unknown>;
 
-/** Loads the script, and then makes this connection run `other` in its place. */
+/** Loads the script, and then makes this connection run `other` instead. */
 const replaceScript = async (redis: RedisClient, other: string): Promise<void> => {
   await limiterOn(redis).take([windowOf(1)]);
   const sha = createHash('sha1').update(windows_lua).digest('hex');
@@ -87,9 +87,9 @@ const redis = await connect(t);
 const clocked = limiterOn(redis);
 const clock = `${stores.redis_prefix}:{limits}:clock`;
 await replaceScript(redis, withClock(clock));
-/** Forgets the expiry of earlier tests' keys, so that moving the time stays cheap. */
+/** Forgets when the keys of earlier tests expire, so that advancing the clock stays cheap. */
 const forgetEnds = () => redis.del(clock);
-/** Moves the time of `clocked` and deletes expired keys. */
+/** Sets the clock of `clocked` and deletes the keys that have expired. */
 const setTime = async (ms: number): Promise<void> => {
   const { now: _, ...ends } = await redis.hgetall(clock);
   const gone = Object.keys(ends).filter((key) => Number(ends[key]) <= ms);
@@ -191,7 +191,7 @@ interface Step {
   readonly pause_ms: number;
   /** Requests in one turn of the event loop, which become one script call. */
   readonly calls: readonly (readonly { readonly who: number; readonly limit: number }[])[];
-  /** Then the time advances, and the calls with these numbers are given back. */
+  /** The time then advances by this much. After that, the calls in `given_back` are given back. */
   readonly answered_ms: number;
   readonly given_back: readonly number[];
 }
@@ -485,7 +485,7 @@ t.test('when Redis is back it counts again, with what it knew before', async (t)
   await until('the connection is back', () => redis.status === 'ready');
   await until('Redis refuses what it has counted', async () => {
     const taken = await limiter.take([{ ...window, limit: 1_000 }]);
-    // The count in memory knows only the calls made here.
+    // The count in memory includes only the calls made here.
     return (taken.left[0] ?? 0) <= 1_000 - 4 && (await redis.llen(limitKey('pf', window))) > 3;
   });
   t.match(await limiter.take([window]), { allowed: false });

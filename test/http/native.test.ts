@@ -7,8 +7,7 @@ import { until } from '../help/until.js';
 /**
  * Traps of the HTTP library, observed on the installed build. Run these tests again at every
  * upgrade. If one fails, a rule in `src/http` may no longer be necessary, or no longer be
- * sufficient. The numbers are those in the table of the architecture. Websockets are tested in
- * `test/socket`.
+ * sufficient. Websockets are tested in `test/socket`.
  */
 
 // Each test has its own server, and the longest waits for 12 seconds.
@@ -297,7 +296,7 @@ t.test('15: too many headers get a page or no answer, and so do long ones', asyn
 
 t.test('16: endWithoutBody with a length writes it, and on Node 20 waits for a body', async (t) => {
   const { port } = await startBare(t, (app) => {
-    // Without an abort handler the process would end: the response counts as abandoned.
+    // Without an abort handler the process would end, because the response counts as abandoned.
     app.any('/told', (res) => {
       res.onAborted(() => undefined);
       res.endWithoutBody(5);

@@ -1,7 +1,7 @@
 import { t } from '../help/tap.js';
 import { startToyApp } from '../help/toy-app.js';
 
-/** The pipeline's work for page routes: who the visitor is, and where forms come from. */
+/** The pipeline's work for page routes: who the visitor is, and which site sent a form. */
 
 const cookie = 'a=b; session=person; c=d';
 const form = 'application/x-www-form-urlencoded';

@@ -23,7 +23,7 @@ await until('the log has the questions', async () => {
   return body.events.length === known.length;
 });
 
-/** By path of the GET: members that make its URL as long as allowed. */
+/** Queries with the maximum number of ids, keyed by the path of the GET. */
 const long_queries: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   '/api/questions': { ids, include: ['consensus'], limit: 2 },
   '/api/admin/questions': { ids, status: 'all', limit: 1_000 },

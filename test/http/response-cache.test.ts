@@ -16,7 +16,7 @@ const human = await makeHuman(app);
 const predict = async (id: string, confidence: number) =>
   predictAs(app, await makeAgent(app, { human }), id, { prediction: true, confidence });
 
-/** Only a cached response is not counted by a limit. */
+/** A response is from the cache if no limit counted it. */
 const isCached = ({ headers }: { headers: Headers }): boolean => headers.get('ratelimit') === null;
 
 const readCached = (path: string, headers: Readonly<Record<string, string>> = {}) =>

@@ -141,7 +141,7 @@ t.test('a query is read by its schema: types, defaults, and what is wrong', asyn
     ['deep=0', { limit: 20, deep: false }],
     ['q=a+b%20c', { limit: 20, q: 'a b c' }],
     ['limit=1', { limit: 1 }],
-    // Unknown keys are ignored, an empty value counts as absent, and the first value counts.
+    // Unknown keys are ignored. An empty value counts as absent. The first value of a key counts.
     ['page=3&__proto__=x&constructor=y&&&=&limit=', { limit: 20 }],
     ['limit=3&limit=900', { limit: 3 }],
     ['q=abcde', { limit: 20, q: 'abcde' }],
@@ -176,7 +176,7 @@ t.test('NUL and broken escapes in a query do no harm', async (t) => {
 
 const parse = (text: string) => parseJson(Buffer.from(text));
 
-/** A value inside `levels` arrays and objects, alternating. */
+/** A value nested in `levels` arrays and objects, which alternate. */
 const nest = (levels: number): unknown => {
   let value: unknown = 1;
   for (let level = 0; level < levels; level += 1) value = level % 2 ? [value] : { a: value };

@@ -17,7 +17,7 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 
-/** Bytes and request lines are the same on every version of Node. */
+/** Bytes and request lines are handled in the same way on every version of Node. */
 
 const receiver = await startReceiver();
 t.teardown(() => receiver.close());
@@ -25,7 +25,7 @@ const app = await startApp(t, {
   env: { ...no_limits, WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8', WEBHOOK_CA_FILE: receiver.ca_file },
 });
 const human = await makeHuman(app);
-/** Letters of one to four bytes, in both writing directions, and one beyond the BMP. */
+/** Characters of one to four bytes, in both writing directions. */
 const odd = 'Größe ñandú Привет עברית 漢字 한국어 📈 “é”';
 const title = `Will ${odd} be measured before the next winter?`;
 const question_id = await makeOpenQuestion(app, { question: title, description: `${odd}\n${odd}` });

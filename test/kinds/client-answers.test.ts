@@ -81,7 +81,7 @@ const runPython = async (given: object, program: string, env: NodeJS.ProcessEnv 
   return JSON.parse(stdout);
 };
 
-/** Sends a POST with a key to each of these URLs from both clients, with zero patience. */
+/** Sends a POST with a key to each of these URLs, with both clients and a patience of zero. */
 const registerAt = async (bases: readonly string[]) => {
   const body = { name: 'Sent elsewhere', model: 'gpt-4o' };
   const typescript: Outcome[] = [];

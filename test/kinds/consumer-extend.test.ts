@@ -3,8 +3,8 @@ import { t } from '../help/tap.js';
 import { serveMembers } from './consumer-world.js';
 
 /**
- * A member can extend the lease of an event: from now on, never to an earlier time, only for events
- * that it holds, and only for itself.
+ * A member can extend the lease of an event. The new time counts from now, and never shortens a
+ * lease. A member can extend only events that it holds, and only for itself.
  */
 
 const world = await serveMembers(t);
@@ -16,7 +16,6 @@ t.test('an extension counts from now, for the usual time or another', async (t) 
     { seconds: { seconds: 60 }, passed: 3, holds: 60 },
     { seconds: { seconds: 4 }, passed: 4.5, holds: 4 },
     { seconds: { seconds: 3_600 }, passed: 0, holds: 3_600 },
-    // A shorter extension never shortens a lease.
     { seconds: { seconds: 1 }, passed: 0, holds: 5 },
   ];
   for (const { seconds, passed, holds } of rows) {

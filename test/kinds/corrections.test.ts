@@ -23,7 +23,7 @@ import { makeVisitor } from '../help/visitor.js';
 import { connect } from '../help/ws-client.js';
 import { type Any, placeOrThrow } from './world.js';
 
-/** Corrections: a decision is taken back, with everything that followed from it. */
+/** Corrections: a decision is withdrawn, together with all its consequences. */
 
 const receiver = await startReceiver();
 t.teardown(() => receiver.close());
@@ -35,7 +35,7 @@ const admin = { admin: true } as const;
 const read = async (path: string): Promise<Any> => (await app.call('GET', path)).body;
 const receiptOf = async (pid: string): Promise<Any> =>
   (await read(`/api/predictions/${pid}/receipt`)).receipt;
-/** All events with one name about a question, once there are this many. */
+/** All events with this name about a question. */
 const eventsOf = async (id: string, name: string): Promise<readonly Any[]> =>
   (await read(`/api/events?topic=question:${id}&events=${name}&limit=100`)).events;
 const untilEvents = (id: string, name: string, count: number): Promise<readonly Any[]> =>
@@ -195,7 +195,7 @@ t.test('every change of state emits its event, once, and a repeat emits none', a
     const [notices] = await untilEvents(id, event, 1);
     t.match(notices.data, data, event);
   }
-  // An event that comes after all of these in the log.
+  // This event is last in the log, so all the others have arrived before it.
   await decideAndSettle(app, id, 'void');
   await untilEvents(id, 'question.voided', 1);
   for (const [event] of steps) {

@@ -16,7 +16,7 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { type Client, connect, type Frame } from '../help/ws-client.js';
 
-/** Quotas that count dead peers. Each test has its own addresses and agents. */
+/** Dead peers do not use up quotas for long. Each test has its own addresses and agents. */
 
 const max_key = 3;
 const max_ip = 6;
@@ -81,7 +81,7 @@ const openDead = async (
 
 const isIn = (client: Client): boolean => client.frames[0]?.op === 'welcome';
 
-/** Tries once to connect. A refused client is told when to return, and only by close code 4104. */
+/** Tries once to connect. Checks that a refused client gets 4104 and is told when to return. */
 const tryIn = async (t: Test, headers: Headers, port = app.port) => {
   const client = await connect(t, port, { headers });
   const first = await client.get('a first frame', () => true);
@@ -92,7 +92,7 @@ const tryIn = async (t: Test, headers: Headers, port = app.port) => {
   return null;
 };
 
-/** Tries until a connection is free. Returns how often it was refused. */
+/** Tries until a connection is free. Returns how many times it was refused. */
 const comeBack = async (t: Test, headers: Headers, port = app.port) => {
   let refusals = 0;
   const client = await until(
@@ -241,7 +241,7 @@ t.test('a quota counts over two processes, and so do the signs of life', async (
   await comeBack(t, from(newAddress(), key), other.port);
 });
 
-/** Sends a request whose client never reads a byte and never closes. */
+/** Sends a request from a client that never reads a byte and never closes. */
 const sendAndVanish = async (t: Test, head: readonly string[], body = ''): Promise<void> => {
   const tcp = connectTcp(app.port, '127.0.0.1');
   t.teardown(() => tcp.destroy());
@@ -292,7 +292,7 @@ t.test(
     for (const [head, body] of vanished) await sendAndVanish(t, head, body);
     const refusals: unknown[] = [];
     const open: (() => void)[] = [];
-    /** A new client on each transport. All keep their connections. */
+    /** Opens a new client on each transport. Every client keeps its connection. */
     const transports: Readonly<
       Record<string, () => Promise<{ status: number; refusal?: unknown }>>
     > = {

@@ -15,9 +15,9 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * No request blocks the event loop. Nothing here is measured in milliseconds. The tests count the
- * other requests that were answered in between, and compute the largest part of the CPU work that
- * was done in one turn.
+ * No request blocks the event loop. The tests do not measure latencies. They count the other
+ * requests that were answered in between, and compute the largest part of the CPU work that was
+ * done in one turn.
  */
 
 const count = 5_000;
@@ -177,12 +177,12 @@ const letsOthersIn = async <T>(
   const seen: Awaited<ReturnType<typeof watch<T>>>[] = [];
   for (const _ of range(1, runs)) seen.push(await watch(work));
   const { result, delay_ms } = seen.at(-1)!;
-  // If the result is cached after the first run, only that run counts.
+  // If the result is cached after the first run, only the first run counts.
   const heaviest = Math.max(...seen.map(({ work_us }) => work_us));
   const made = seen.filter(({ work_us }) => work_us >= heaviest / 2);
   const answered = Math.max(...made.map((one) => one.answered));
   const share = Math.min(...made.map((one) => one.share));
-  // A turn may take 50 ms of CPU. Work below two such turns needs no splitting.
+  // A turn may take 50 ms of CPU. Work that takes less than two such turns need not be split.
   if (heaviest < 100_000) {
     t.pass(`${what}: hardly any work`);
     return result;

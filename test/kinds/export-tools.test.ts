@@ -9,7 +9,7 @@ import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/s
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** Exports as researchers' tools read them: all six with DuckDB, and the net computed from them. */
+/** Researchers' tools can use the exports: DuckDB reads all six, and the net follows from them. */
 
 const app = await startApp(t, {
   roles: ['api', 'relay', 'timer'],
@@ -25,7 +25,7 @@ const [first, second, third] = [
   await makeAgent(app, { human }),
 ];
 
-/** Digits, which a JavaScript object would put in another order. */
+/** As names in a JavaScript object, these digits would be in another order. */
 const options = ['2', '10', '1'];
 const day = (n: number): string => new Date(Date.UTC(2031, 0, n)).toISOString();
 const ids = {
@@ -50,7 +50,7 @@ const points = (from: unknown, to: unknown) => [
 await predict(app, first, ids.numeric, { quantiles: points(-5, 42.5) });
 await predict(app, second, ids.date, { quantiles: points(day(5), day(9)) });
 
-/** Makes forecasts hours older, on questions that opened before them. */
+/** Makes all forecasts, and the opening times of their questions, some hours older. */
 const grow = async (hours: number): Promise<void> => {
   for (const table of ['predictions', 'earlier_forecasts'] as const) {
     await app.sql`
@@ -364,7 +364,7 @@ t.test('every net follows from the exports, also of a question that was reopened
     if (question_id === binary) t.equal((question['closed_times'] as unknown[]).length, 1);
   }
   t.equal(checked, 4);
-  // Without the closed times the result would be different.
+  // Without the closed periods, the result would be different.
   const own = revisions.filter((row) => row['prediction_id'] === revised);
   const never = { ...one(questions, binary), closed_times: null };
   const paid = predictions.find((row) => row['prediction_id'] === revised)?.['net'];

@@ -17,8 +17,8 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * Owners of failing webhooks are warned once per sufficiently long run of failures, and not before.
- * The tests move stored times to let minutes pass.
+ * If a webhook fails for long enough, its owner is warned once, and not before. The tests move
+ * stored times to let minutes pass.
  */
 
 const world = await makeWorld(t);
@@ -60,17 +60,17 @@ const answers = {
 } as const;
 type Answer = keyof typeof answers;
 
-/** Sends an event, and attempts it once at each webhook. */
+/** Sends an event, which each webhook attempts once. */
 const attempt = async (name: Answer, hooks = 1): Promise<void> => {
   const before = await countAttempts();
   await sql`update webhooks set paused_until = now() where paused_until > now()`;
   world.receiver.script('/', answers[name]);
-  // A broken kept-alive connection is replaced by a fresh one, once.
+  // If a kept-alive connection breaks, the call is repeated once on a fresh connection.
   if (name === 'hangs_up') world.receiver.script('/', answers[name]);
   await world.record({});
   await until('an attempt', async () => (await countAttempts()) === before + hooks);
   if (name === 'hangs_up') world.receiver.clear();
-  // Only attempts that the test requests are made.
+  // Postpones retries, so that only the test's own attempts are made.
   await sql`update deliveries set next_at = now() + interval '1 day' where state = 'waiting'`;
 };
 
@@ -115,7 +115,7 @@ const countWarnings = async (): Promise<number> => {
 
 const eleven_minutes: Steps = ['fail', 3, 'fail', 3, 'fail', 3, 'fail', 2, 'fail'];
 
-/** Steps one after another, and the number of warnings after each. */
+/** Groups of steps, and the number of warnings after each group. */
 const rows: readonly (readonly [what: string, ...(readonly [Steps, warnings: number])[]])[] = [
   ['five failures over eleven minutes', [eleven_minutes, 1]],
   [

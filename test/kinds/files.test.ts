@@ -4,7 +4,7 @@ import { until } from '../help/until.js';
 import { ask, openImports, past, source } from './records.js';
 import type { Any, Fields } from './world.js';
 
-/** Real-life files: encodings, separators, headers, numbers, quotes, line ends. */
+/** Real-life files: encodings, separators, headers, numbers, quotes, line endings. */
 
 const { app, write, run, send, questionOf, predictionsOn } = await openImports(t);
 
@@ -35,8 +35,8 @@ const countQuestions = async (): Promise<number> => {
 };
 
 /**
- * A file, the ids that are imported, and the messages: a reason for each bad line, or the single
- * reason why nothing is sent.
+ * A file, the ids that are imported, and the messages. The messages give a reason for each bad
+ * line, or one reason why nothing is sent.
  */
 type Case = readonly [
   what: string,
@@ -63,7 +63,7 @@ const check = async ([what, text, made = '', said = {}, more = {}]: Case): Promi
   for (const id of ids) {
     const [, , title] = [...text.matchAll(placeholder)].find((one) => one[1] === id)!;
     const stored = (await questionOf(idOf(id)))?.question;
-    // A title has one line.
+    // A title is stored as one line.
     t.equal(
       stored,
       textOf(id, title).replace(/\s*[\t\n\r\u2028]\s*/g, ' '),

@@ -42,7 +42,7 @@ t.test('a hundred agents are registered, linked, and shown their key once', asyn
   t.same({ ...sums }, { agents: 100, points: 500_000 });
 });
 
-/** Items of one call, and the error code for each one, or '' if it is registered. */
+/** Items of one call, and the error code for each item, or '' if it is registered. */
 const judged: readonly (readonly [what: string, items: readonly unknown[], codes: string[]])[] = [
   ['one agent', [{ name: 'Solo', model: 'openai/gpt-4o' }], ['']],
   ['unknown members', [{ name: 'Unknown members', model: 'm', foo: 1 }], ['']],

@@ -346,7 +346,7 @@ const startRedirected = async (out: string, errors: string) => {
     removeTestFolder(own);
   });
   const file = path.join(own, out);
-  // It is signalled as soon as it handles the signal.
+  // The test sends the signal as soon as the process handles it.
   const hears = (): boolean => {
     const [, mask = '0'] = /SigCgt:\s+(\w+)/.exec(read(`/proc/${child.pid}/status`)) ?? [];
     return (BigInt(`0x${mask}`) & 0x800n) !== 0n;

@@ -32,7 +32,7 @@ const words = (): string => {
 /** A text with exactly this many characters once it is composed. */
 const fill = (character: string, length: number, begin = ''): string =>
   begin + character.repeat(length - begin.length);
-/** The same, but as different words, for texts whose quality is checked. */
+/** Like `fill`, but with different words, for texts whose quality is checked. */
 const prose = (character: string, length: number): string => {
   let text = `${words()} `;
   for (let n = 0; text.length < length + 20; n += 1) {
@@ -81,8 +81,8 @@ t.test(
 );
 
 t.test('a text that is too long and full of marks is refused for its length', async (t) => {
-  // A comment counts characters as readers see them, so a family emoji counts as one. Its first
-  // limit is in bytes.
+  // In a comment, characters count as readers see them, so a family emoji counts as one. The first
+  // limit of a comment is in bytes.
   const cases = [
     ['comments', comments, 'content', 'COMMENT_TOO_LONG', 30_001],
     ['bio', null, 'bio', 'INVALID_REQUEST', 2_001],

@@ -204,7 +204,7 @@ t.test('fields that are not there are refused by name', async (t) => {
 
 t.test('resources are as small', async (t) => {
   const seen: string[] = [];
-  // The client of the newer revision would read all pages at once.
+  // A client of the newer protocol revision would read all pages at once.
   const { connect, client } = await openOld(t, app.url, key);
   await connect();
   for (let cursor: string | undefined; ; ) {

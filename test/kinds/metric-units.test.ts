@@ -65,7 +65,7 @@ const readLabels = (text: string): Readonly<Record<string, string>> => {
   return Object.fromEntries(found.map(([, name = '', value]) => [name, value ?? '']));
 };
 
-/** Throws if a line does not have the format or is in the wrong place. */
+/** Parses the text format of Prometheus. Throws if a line is malformed or in the wrong place. */
 const parse = (text: string): readonly Family[] => {
   if (!text.endsWith('\n')) throw new Error('the last line has no end');
   const families: (Omit<Family, 'samples'> & { samples: Sample[] })[] = [];
@@ -384,7 +384,7 @@ t.test('counters of a process never fall', async (t) => {
 
 t.test('what waits in the outbox is told in seconds', async (t) => {
   const lag = async () =>
-    // The relays are paused and do not answer.
+    // Only the api processes are asked, because the relays are paused.
     Math.max(
       ...(await Promise.all(ports.slice(0, 2).map(scrapeText))).map((text) =>
         sumOf([parse(text)], 'pf_outbox_lag_seconds'),
@@ -464,7 +464,7 @@ t.test('other methods and addresses are refused', async (t) => {
   for (const path of ['/', '/metrics/x', '/nothing']) {
     t.equal((await askMetrics(`GET ${path}`)).status, 404, path);
   }
-  // Prometheus adds the parameters of its job.
+  // Prometheus may add parameters to the URL, as configured for a job.
   const asked = await fetch(`http://127.0.0.1:${first_port}/metrics?name[]=pf_http_open`);
   t.equal(asked.status, 200);
   t.ok(parse(await asked.text()).length > 0);

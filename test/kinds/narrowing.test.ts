@@ -42,7 +42,7 @@ const offsetsAt = async (path: string) => {
   return status === 200 ? pluck(body.events, 'offset') : status;
 };
 
-/** Variants of the names: from other services, from other routes of this service, or misspelt. */
+/** Variants of filter names: from other services, from other routes of this one, or misspelt. */
 const words = [
   ...['topcis', 'topics', 'tpoic', 'model_familys', 'model', 'model_name', 'modelfamily'],
   ...['question_id', 'question_ids_', 'questionIds', 'qeustion_ids', 'question-ids', 'category'],

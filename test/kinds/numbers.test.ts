@@ -19,7 +19,7 @@ import {
   yesterday,
 } from './world.js';
 
-/** Numbers that differ from 0, 1 and 100, or from the ends of a range, by rounding errors. */
+/** Numbers that differ from 0, 1, 100 or the ends of a range only by rounding errors. */
 
 const app = await startApp(t, { roles: ['api', 'relay'], env: { ...no_limits } });
 await settleEagerly(t, app);
@@ -31,7 +31,7 @@ const at = (cdf: readonly Any[], value: number): number =>
   cdf.find((one) => one.value === value)?.p;
 const near = (a: number, b: number, within = 1e-5): boolean => Math.abs(a - b) <= within;
 
-/** A uniform forecast in numpy's float32, between these two ends. */
+/** A uniform forecast in numpy's float32, with this first and last value. */
 const float32 = (first: number, last: number): readonly number[] =>
   Array.from({ length: 201 }, (_, n) =>
     n === 0 ? first : n === 200 ? last : Math.fround(n / 200),

@@ -9,9 +9,9 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * Refusals that people in a browser see as pages. `app` has no limits, `limited` has small ones
- * that count the address in `X-Forwarded-For`, and `frail` loses its database. Each case was
- * written from the documentation alone.
+ * Refusals that people in a browser see as pages. `app` has no limits. `limited` has small limits
+ * per address in `X-Forwarded-For`. `frail` loses its database. Each case was written from the
+ * documentation alone.
  */
 
 const stores = await openStores(t);
@@ -60,7 +60,7 @@ const ask = (
 
 type Check = { equal: typeof t.equal; match: typeof t.match; notMatch: typeof t.notMatch };
 
-/** Checks for a page in the site's style, in plain words, with the request id but no internals. */
+/** Checks that an answer is a page in the site's style, with the request id but no internals. */
 const isPage = (
   t: Check,
   { status, headers, text }: RawAnswer,
@@ -501,7 +501,7 @@ t.test(
     const agent = await makeAgent(app, { human });
     const shown = await makeOpenQuestion(app);
     const browser = await openBrowser(t);
-    // The browser has the address of this machine.
+    // The browser's requests come from the address of this machine.
     const opened = await browser.open(`${limited.url}/questions/${shown}`);
     const { page } = opened;
     const is_live = `document.documentElement.classList.contains('live')`;

@@ -54,7 +54,7 @@ const ask = async (
 const png = (id: string, query = '', asked: Asked = {}): Promise<Picture> =>
   ask(`/api/questions/${id}/chart.png${query}`, asked);
 
-/** Width and height of a whole PNG; throws on anything else. */
+/** Width and height of a complete PNG. Throws on anything else. */
 const sizeOf = ({ status, bytes }: Pick<Picture, 'status' | 'bytes'>): string => {
   const is_png = bytes.toString('latin1', 0, 8) === '\x89PNG\r\n\x1a\n';
   const ends = bytes.toString('latin1', bytes.length - 8, bytes.length - 4) === 'IEND';
@@ -75,7 +75,7 @@ const makeForecast = async (fields: Fields = {}): Promise<string> => {
   return id;
 };
 
-/** Waits until every process shows the same picture, and it is not the one from before. */
+/** Waits until every process shows the same new picture. */
 const untilNew = (
   what: string,
   id: string,
@@ -450,7 +450,7 @@ t.test('what is known or kept costs nothing', async (t) => {
     const { status } = await png(known, '?width=410', { on: limited, from, headers });
     t.equal(status, n % 2 === 0 ? 304 : 200);
   }
-  // The copy is made again after a second, for the next caller.
+  // A cached copy lasts for a second, so at most one caller had to wait for a new one.
   t.ok(Number((await leftOf(from))['pictures']) >= Number(before['pictures']) - 1);
 });
 
@@ -471,7 +471,7 @@ t.test('a header that nobody may send makes no further address', async (t) => {
 });
 
 let width = 820;
-/** A crowd requests four pictures, another client one. `place` is how many were drawn before it. */
+/** A crowd requests four pictures, then another client one. `place` counts pictures before it. */
 const placeBehind = async (clientOf: (n: number) => string, other_client: string) => {
   const drawn: string[] = [];
   const draw = async (from: string, name: string): Promise<number> => {

@@ -22,8 +22,8 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * Two kinds of receivers: in one, only the status line or only the rest is valid. The other sends
- * informational answers first. The status line alone decides.
+ * Receivers whose answer is valid only in its status line or only after it, and receivers that send
+ * informational answers first. The status line alone decides whether the delivery succeeded.
  */
 
 const world = await makeWorld(t);
@@ -31,7 +31,7 @@ t.beforeEach(world.reset);
 const deliverTo = makeDeliverTo(world);
 const pair = await world.receiver.issue({ names: ['127.0.0.1'] });
 
-/** An answer, the status that counts, and the note, if any. A 2xx status means delivered. */
+/** An answer, the status that counts, and the error, if any. A 2xx status means delivered. */
 type Row = readonly [
   what: string,
   does: Misbehaviour,
@@ -276,7 +276,7 @@ t.test('informational answers before the final one are skipped', (t) =>
 const wall_ms = 1_000;
 const late = { error: 'timeout' } as const;
 
-/** Each of these is ended by the time limit of the call. */
+/** The time limit of the call ends each of these. */
 const slow: readonly Row[] = [
   ['a body that never comes', begin(answer('200 OK', 'Content-Length: 5')), 200, late],
   ['a drip of body', drip(answer('200 OK', 'Content-Length: 1000'), 100), 200, late],
@@ -355,7 +355,7 @@ t.test('a receiver that hangs after 200 does not slow another one', async (t) =>
   await world.addHook({ url: hostile.url('/hangs') });
   await world.addHook({ path: '/quick' });
   await world.record(...many(20));
-  await world.startSigner({ webhooks: world.openWebhooks({ limits: { wall_ms: 100 } }) });
+  await world.startSigner({ webhooks: world.openWebhooks({ limits: { wall_ms: 1_000 } }) });
   await world.receiver.waitFor('/quick', 20);
   t.ok(hostile.count('/hangs') < 20, 'the other one was not waited for');
   await world.settled(40, 'delivered');

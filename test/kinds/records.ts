@@ -51,7 +51,7 @@ export const openImports = async (t: typeof Tap) => {
   return {
     app,
     ...files,
-    /** Imports records, or lines as they are. */
+    /** Imports records. A string is imported as a line, unchanged. */
     send: (records: readonly unknown[], ...argv: string[]) =>
       files.run(files.writeLines('in.ndjson', records), argv),
     /** The published question with this id at its source. */

@@ -6,7 +6,7 @@ import { until } from '../help/until.js';
 import { ask, decision, forecast, openImports, past } from './records.js';
 import { type Any, eventOf, type Fields } from './world.js';
 
-/** A record exists only once if it is imported repeatedly, concurrently, or after a lost answer. */
+/** Repeated imports, even concurrent ones or after a lost answer, store a record only once. */
 
 const { app, send, run, writeLines, questionOf, predictionsOn } = await openImports(t);
 
@@ -30,7 +30,7 @@ const open = (more: Fields | readonly string[] = {}) => {
 const decisionsOf = (id: string) => app.sql<{ revision: number; known_at: Date | null }[]>`
   select revision, known_at from resolutions where question_id = ${id}`;
 
-/** Resolutions one after another in a file: the stored result, and why the last one is refused. */
+/** Resolutions in one file, the stored result, and the reason why the last one is refused. */
 const repeated: readonly [
   what: string,
   asked: Fields | readonly string[],
@@ -117,7 +117,7 @@ t.test('a question is decided once, and never anew', async (t) => {
   }
 });
 
-/** Forecasts in one file: the resulting number of predictions, and why the last one is refused. */
+/** Each case has the forecasts of one file, and the reason if the last one is refused. */
 t.test('a forecast is there once', async (t) => {
   const side: Fields = { probability: null, prediction: false, confidence: 60 };
   const cases: readonly [string, readonly Fields[], RegExp?][] = [
@@ -165,7 +165,7 @@ const whole = () => {
 const receiptOf = async (pid: string): Promise<Any> =>
   (await app.call('GET', `/api/predictions/${pid}/receipt`)).body.receipt;
 
-/** Checks for one question, one forecast and one decision, paid once. */
+/** Checks that there is one question, one forecast and one decision, which was paid once. */
 const checkOnce = async (id: string): Promise<void> => {
   const question = await questionOf(id);
   t.match(question, { status: 'resolved', outcome: true });
@@ -215,7 +215,7 @@ t.test('of two outcomes at once one wins, and the other is reported', async (t) 
   }
 });
 
-/** Forwards requests. `loses` selects paths that answer 503 although the work is done. */
+/** Forwards requests. `loses` selects paths that answer 503, by default after the work is done. */
 const startLossy = async (loses: (path: string) => boolean, is_done = true) => {
   const server = http.createServer((request, reply) => {
     const { method, url: path = '', headers } = request;

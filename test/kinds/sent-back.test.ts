@@ -53,7 +53,7 @@ const kinds = {
 } as const;
 type Kind = keyof typeof kinds;
 
-/** In each of these, reading the forecast again could go wrong. */
+/** Forecasts that the service might not read back correctly. */
 const awkward: readonly [string, Kind, Fields][] = [
   ['exactly one percent', 'yes_no', { probability: 1, scale: 'percent' }],
   ['half a percent', 'yes_no', { probability: 0.5, scale: 'percent' }],
@@ -255,7 +255,7 @@ const replayable = async (path: string): Promise<string> => {
   return body as string;
 };
 
-/** A mirror: a question of the same kind for each exported forecast, which is imported there. */
+/** For each exported forecast, makes a question of the same kind to import the forecast to. */
 const mirrorOf = async (rows: readonly Any[], mark: string) => {
   const lines: { what: string; line: Fields; id: string; agent: string; wanted: Any }[] = [];
   for (const [n, { what, kind, id: original, prediction }] of standing.entries()) {

@@ -13,9 +13,9 @@ import { until } from '../help/until.js';
 import { connect } from '../help/ws-client.js';
 
 /**
- * The cookie of a session, and the origin of the forms that it authenticates. `live` is behind
- * https and gets requests as its proxy sends them; `local` uses plain http. Each case was written
- * from the documentation alone.
+ * The cookie of a session, and the origin of the forms that it authenticates. `live` is behind an
+ * HTTPS proxy and gets requests as that proxy sends them. `local` uses plain HTTP. Each case was
+ * written from the documentation alone.
  */
 
 const public_url = 'https://forum.example';
@@ -33,7 +33,7 @@ const form_type = 'Content-Type: application/x-www-form-urlencoded';
 const here = 'Host: forum.example';
 const own = `Origin: ${public_url}`;
 
-/** Asks the https service for a page, with these whole header lines. */
+/** Asks `live` for a page, with these whole header lines. */
 const open = (path: string, ...headers: readonly string[]): Promise<RawAnswer> =>
   askOnce(live.port, `GET ${path}`, { headers: [here, 'Accept: text/html', ...headers] });
 const openLocal = (path: string, ...headers: readonly string[]): Promise<RawAnswer> =>
@@ -55,7 +55,7 @@ const logIn = (app: TestApp, { email }: Human, ...headers: readonly string[]) =>
 
 const cookieOf = ({ headers }: RawAnswer): string => headers['set-cookie'] ?? '';
 
-/** The address of the person whose settings these are; empty if the visitor has to log in. */
+/** The e-mail address of the person whose settings are shown. Empty if a login is needed. */
 const whoseSettings = (answer: RawAnswer): string => {
   const { status, headers, text } = answer;
   if (status === 303 && headers['location']?.startsWith('/account/login?next=')) return '';
@@ -73,7 +73,7 @@ const nameOf = async ({ email }: Human): Promise<string | null> => {
   return row?.name ?? null;
 };
 let renamed = 0;
-/** Sends the form that renames Ada, with her cookie. `is_done` is true if it did. */
+/** Sends the form that renames Ada, with her cookie. `is_done` is true if her name changed. */
 const rename = async (
   headers: readonly string[],
   cookie = `__Host-session=${V}`,

@@ -74,7 +74,7 @@ for (const [query, count] of moments) {
   });
 }
 
-/** Paths that take the same moment in UTC, with a raw plus, and with an encoded plus. */
+/** Paths that accept the same moment in UTC, with a raw plus, and with an encoded plus. */
 const same_moments: readonly (readonly [name: string, path: (time: string) => string])[] = [
   ['the consensus as it stood', (time) => `/api/consensus?ids=${source.id}&at=${time}`],
   ['the snapshot of an export', (time) => `/api/export/predictions?as_of=${time}`],

@@ -16,12 +16,12 @@ import { endService, launch } from '../help/service.js';
 import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 
-/** Starts that cannot work report the reason in one sentence, before anything is built. */
+/** If a start cannot work, it reports the reason in one sentence, before anything is built. */
 
 const machine = { platform: 'linux', node: '20.19.2', glibc: '2.36', descriptors: 65_536 };
 const embedded = '18.4.0-beta.17';
 
-/** Checks for one line that a person can read, without a stack trace. */
+/** Checks that a text is one line that a person can read, without a stack trace. */
 const checkSentence = (t: Test, said: string | null, what: string): void => {
   t.type(said, 'string', `${what}: it is a problem`);
   const text = said ?? '';

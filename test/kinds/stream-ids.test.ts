@@ -24,7 +24,7 @@ const topic = `question:${questionId(1)}`;
 const T = `topic=${topic}`;
 const after = (n: number): number[] => e.slice(n + 1);
 
-/** The result of a request that may open a stream: a refusal, or the first offsets. */
+/** Sends a request that may open a stream. Aborts after five seconds. */
 const ask = (path: string, headers: Record<string, string> = {}, body?: object) =>
   fetch(`${app.url}${path}`, {
     headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },
@@ -96,7 +96,7 @@ t.test('a stream at the head replays nothing, and goes live', async (t) => {
 
 t.test('bytes outside ASCII, and two headers from a proxy', async (t) => {
   const start = `GET /api/stream?${T} HTTP/1.1`;
-  // The engine trims such bytes from both ends of a header, like spaces.
+  // The engine trims such bytes from both ends of a header, as it trims spaces.
   for (const id of ['5\xe2\x80\x935', '1\xd9\xa52', `${e[9]},${e[9]}`, `+${e[9]}`]) {
     const raw = openRaw(app.port);
     raw.write(writeRequest(start, [`Last-Event-ID: ${id}`]));
@@ -117,7 +117,7 @@ t.test('an id above the log is a gap', async (t) => {
   const ahead = log.entries.length + 1_000;
   const client = await connect(t, app.port);
   client.send({ op: 'subscribe', id: 'ahead', topics: [topic], after: ahead });
-  // Each waits for a while, because another process may be ahead of this one.
+  // Each of these requests waits for a while, because another process may be ahead.
   const [stream, page, frame] = await Promise.all([
     openSse(t, `${app.url}/api/stream?${T}`, { 'last-event-id': `${ahead}` }),
     app.call('GET', `/api/events?after=${ahead}&${T}`),
@@ -137,7 +137,7 @@ t.test('numbers that no log reaches are refused or a gap', async (t) => {
   }
 });
 
-/** All other places that take a position in the log, and the name that the refusal mentions. */
+/** All other requests with a position in the log, and the name that the refusal mentions. */
 const others: readonly [string, string, object | undefined, RegExp][] = [
   ['GET', '/api/events?after=1e2', undefined, /after/],
   ['GET', '/api/events?after=abc&format=ndjson', undefined, /after/],

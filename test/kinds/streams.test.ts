@@ -105,7 +105,7 @@ t.test(
 
 t.test('the same of a subscribe frame', async (t) => {
   const client = await connect(t, app.port);
-  // These are known members of a frame.
+  // These names are members of a subscribe frame.
   const known = ['topics', 'filter', 'last'];
   for (const name of [...narrowing, ...placing].filter((one) => !known.includes(one))) {
     const answer = await client.ask({ op: 'subscribe', topics: ['all'], [name]: 'x' });

@@ -19,7 +19,7 @@ const makeVoter = () => makeAgent(app, { human: people[0] as (typeof people)[0] 
 const author = await makeAgent(app, { human: author_owner });
 const question_ids = await Promise.all(Array.from({ length: 12 }, () => makeOpenQuestion(app)));
 
-/** A prediction of the author without votes. */
+/** A new prediction by the author, without votes. */
 const makeTarget = () =>
   predict(app, author, question_ids.pop() ?? '', { prediction: true, confidence: 60 });
 

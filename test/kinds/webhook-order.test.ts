@@ -15,7 +15,7 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 import { place } from './world.js';
 
-/** Webhooks with `order: "question"`: an event waits until earlier ones are done or given up. */
+/** Webhooks with `order: "question"`: an event waits until earlier ones are done or abandoned. */
 
 const world = await makeWorld(t);
 const { sql } = world.deps;
@@ -144,7 +144,7 @@ for (const [state, giveUp] of Object.entries(given_up)) {
   });
 }
 
-/** Answers by a rule, and records the order in which events first arrived. */
+/** Answers deliveries by a rule, and records the order in which events were first accepted. */
 const answerBy = (count: number, rule: (one: Received) => Promise<number> | number) => {
   const taken: number[] = [];
   const give = (response: ServerResponse, one: Received): void => {
@@ -156,7 +156,7 @@ const answerBy = (count: number, rule: (one: Received) => Promise<number> | numb
   world.receiver.script('/', ...Array<typeof give>(count).fill(give));
   return taken;
 };
-/** The questions of the offsets 1, 2, 3 …, in rotation. */
+/** The questions of the offsets 1, 2, 3 …: the questions take turns. */
 const inTurn = (count: number, among: number) =>
   range(0, count - 1).map((n) => questions[n % among] ?? '');
 const ofQuestion = (offsets: readonly number[], n: number, among: number) =>

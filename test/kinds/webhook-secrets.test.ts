@@ -21,7 +21,7 @@ const standardOf = (secret: string, { headers, body }: Received): string => {
 const olderOf = (secret: string, { body }: Received): string =>
   `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`;
 
-/** Checks that it is signed with exactly these secrets, given newest first. */
+/** Checks that a delivery is signed with exactly these secrets, given newest first. */
 const isSignedBy = (t: Tap, one: Received, secrets: readonly string[], what: string): void => {
   const { headers } = one;
   const [newest = '', oldest] = [secrets[0], secrets.at(-1) ?? ''];
@@ -33,7 +33,7 @@ const isSignedBy = (t: Tap, one: Received, secrets: readonly string[], what: str
 };
 type Tap = Pick<typeof t, 'equal'>;
 
-/** The next delivery that is received because of `cause`. */
+/** Runs `cause` and returns the delivery that follows. */
 const nextOf = async (cause: () => Promise<unknown>): Promise<Received> => {
   const before = receiver.of('/').length;
   await cause();
@@ -65,8 +65,8 @@ const rotated = async (...hours: readonly number[]) => {
 };
 
 /**
- * Immediate rotations with these overlaps, and the secrets that sign after this many hours. 0 is
- * the first secret.
+ * The overlaps of rotations made one right after another, and the secrets that sign after some
+ * hours. Secret 0 is the first.
  */
 const promises: readonly (readonly [
   overlaps: readonly number[],

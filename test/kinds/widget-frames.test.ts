@@ -32,7 +32,7 @@ const makeForecast = async (): Promise<string> => {
 const frameOf = (address: string, attributes = 'width="600"'): string =>
   `<iframe sandbox="allow-scripts" src="${app.url}${address}" ${attributes}></iframe>`;
 
-/** Opens a page of another site with these frames. It records their messages. */
+/** Opens a page of another site with these frames. The page records their messages. */
 const openHost = async (body: string): Promise<BrowserPage> => {
   const script = `<script>
     const heard = [];

@@ -46,7 +46,7 @@ export const placeOrThrow = async (
 export const revise = (app: TestApp, agent: Agent, pid: string, stated: Fields) =>
   app.call('PATCH', `/api/predictions/${pid}`, { key: agent.key, body: { ...stated, reason } });
 
-/** Makes its latest forecast more than a minute old. */
+/** Makes a prediction's latest forecast more than a minute old. */
 export const age = async ({ sql }: Pick<TestApp, 'sql'>, pid: string): Promise<void> => {
   await sql`
     update predictions
@@ -54,7 +54,7 @@ export const age = async ({ sql }: Pick<TestApp, 'sql'>, pid: string): Promise<v
     where id = ${pid}`;
 };
 
-/** Predictions on a question by agent name. */
+/** Predictions on a question, keyed by the agent's name. */
 export const byAgent = async (app: TestApp, id: string): Promise<ReadonlyMap<string, Any>> => {
   const { body } = await app.call('GET', `/api/questions/${id}/predictions?limit=100`);
   return new Map(body.predictions.map((one: Any) => [one.user_name, one]));

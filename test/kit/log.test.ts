@@ -16,7 +16,7 @@ import type { Teardown } from '../help/stores.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** Stays open, because lines that failed are retried until the process ends. */
+/** The file stays open, because lines that failed are retried until the process ends. */
 const openFile = (file: string): number => openSync(file, 'a');
 
 const skip = withoutSmallDisks();

@@ -189,7 +189,7 @@ t.test('links lie in order, apart and inside the text, whatever the text', async
 
 const unspaced = /[\p{sc=Han}\p{sc=Hira}\p{sc=Kana}\p{sc=Thai}\p{sc=Laoo}\p{sc=Khmr}\p{sc=Mymr}]/u;
 const segmenter = new Intl.Segmenter('und', { granularity: 'word' });
-// The dictionary of a script is loaded with its first text, which may then be split differently.
+// The first text in a script loads a dictionary, and may be split differently than later texts.
 for (const text of ['国家すこカー', 'นาที่', 'ລາວ', 'ខ្មែ', 'မြန်']) [...segmenter.segment(text)];
 
 /** Counts by the definition, one word after another. */
@@ -286,7 +286,7 @@ t.test('plain prose is read in one walk as it is in many, or not at all', async 
     fc.array(prose_piece, { maxLength: 60, size: 'max' }),
     fc.array(short_piece, { maxLength: 40, size: 'max' }),
   );
-  // The word is too frequent only if the heading counts too.
+  // `rates` is too frequent only if the heading counts too.
   compare(
     `${'rates '.repeat(12)}each of these stands here only once, no more often than that`,
     [0, 36],
@@ -369,7 +369,7 @@ t.test('no text of 10,000 characters takes long', async (t) => {
     'ſ ',
   ];
   const slow: string[] = [];
-  // A slow text is slow on every try. A text that only met a busy machine is not.
+  // A slow text is slow on every try. A fast text is slow only while the machine is busy.
   const timed = (text: string, name: string): void => {
     if (timeAtBest(() => findObjection(text), 50) > 50) slow.push(name);
     const cut = { links: [], uncounted: [], min_letters: 4 };

@@ -46,7 +46,7 @@ const lineOf = (why: string) => `The api 0 process ended (${why}) and is being r
 t.test('a role that stands still is replaced, and one that works is not yet', async (t) => {
   const stopped = await startRole(t);
   const spinning = await startRole(t);
-  // If there is no answer in time, pid 0 would signal this whole process group.
+  // Waits for both pids, because pid 0 would signal this whole process group.
   const pids = [
     await until('it answers', () => stopped.readPid()),
     await until('the other answers', () => spinning.readPid()),

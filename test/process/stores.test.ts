@@ -39,7 +39,7 @@ const queryOne = async (url: string, text: string): Promise<unknown> => {
 
 const useRedis = async <T>(url: string, use: (redis: Redis) => Promise<T>): Promise<T> => {
   const redis = new Redis(url.replace(/^unix:/, ''), { commandTimeout: 5_000 });
-  // Refusals also reach the caller, through the command.
+  // A refusal also reaches the caller as the error of its command.
   redis.on('error', () => undefined);
   try {
     return await use(redis);

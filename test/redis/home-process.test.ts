@@ -14,7 +14,7 @@ interface Done {
   readonly tried: boolean;
 }
 
-/** A process that shares one kind of work. The result names the process that did it. */
+/** A process that shares one kind of work. Each result names the process that did the work. */
 const startProcess = async (t: Test, prefix: string, index: number, is_away = false) => {
   const open = async (subscribes: boolean) => {
     const options = { command_timeout_ms: subscribes ? 0 : 1_000, subscribes };

@@ -31,7 +31,7 @@ interface Call {
 const try_ms = 10_000;
 const give_up_ms = 60_000;
 const again_ms = 200;
-/** Agents with the same owner do not vote on each other's predictions. See `bench/env/seed.ts`. */
+/** Number of agents per owner, who do not vote on each other. See `bench/env/seed.ts`. */
 const owned = 4;
 
 const ballots = [
@@ -161,7 +161,7 @@ export const startCalls = (options: CallsOptions) => {
   };
   let running: Promise<unknown> = Promise.resolve();
   return {
-    /** How often each kind of call ended in each way. */
+    /** How many times each kind of call ended in each way. */
     counts: counts as ReadonlyMap<string, number>,
     resume() {
       is_over = false;

@@ -7,8 +7,8 @@ import { type Host, type Part, whileReadOnly } from '../help/service.js';
 import { until } from '../help/until.js';
 
 /**
- * The faults of `test/fault`, one at a time. Each is over when its promise resolves. The first host
- * runs the stores, and the second one reaches them through proxies.
+ * The faults of `test/fault`, one at a time. A fault is over when its promise resolves. The first
+ * host runs the stores, and the second one reaches them through proxies.
  */
 
 type Proxy = Awaited<ReturnType<typeof startFaultyProxy>>;
@@ -24,7 +24,7 @@ export interface Struck {
 const roles = ['api', 'relay', 'signer', 'timer'] as const;
 /** Failed deliveries are retried after at least 5 s. */
 const receiver_ms = 6_000;
-/** More than Postgres allows. */
+/** More connections than Postgres allows. */
 const max_connections = 250;
 
 const isWell = async ({ url }: Host): Promise<boolean> =>
@@ -41,10 +41,10 @@ const untilReplaced = async (host: Host, role: Part, pid: number): Promise<void>
   await until(`another ${role}`, isReplaced, 60_000, 100);
 };
 
-/** Takes every free connection, ends and takes the others, and releases them after a while. */
+/** Takes every free connection, ends and takes all others, and releases all after a while. */
 const takeConnections = async ({ world }: Struck, ms: number): Promise<void> => {
   const { database_url } = world.service;
-  // Connects while it still can. It does not end its own connection.
+  // Connects while there are free connections. It does not end its own connection.
   const killer = openAdmin(database_url);
   await killer`select`;
   const taken: Sql[] = [];
@@ -86,7 +86,7 @@ export const listFaults = (struck: Struck): Readonly<Record<string, () => Promis
     await wait(ms);
     wake();
   };
-  /** Its supervisor replaces it after a few seconds. */
+  /** Pauses a role process, which its supervisor replaces after a few seconds. */
   const pauseRole = async (): Promise<void> => {
     const host = pickHost();
     const role = roles[Math.floor(random() * roles.length)] ?? 'api';

@@ -20,7 +20,7 @@ export interface Growth {
   readonly role: string;
   /** Number of processes that lived beyond their warm-up. */
   readonly series: number;
-  /** Minutes for which they were watched in total, without the warm-up. */
+  /** Minutes for which these processes were watched in total, without the warm-up. */
   readonly watched_min: number;
   readonly max_mb: number;
   /** MB per minute, by least squares over all series, each with its own level. */

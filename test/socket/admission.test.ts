@@ -275,7 +275,7 @@ t.test('one address may have 200 sockets', async (t) => {
   t.equal((await again.get('welcome', () => true)).op, 'welcome');
 });
 
-/** Tries until it is admitted. Returns how often it was refused. */
+/** Tries until it is admitted. Returns how many times it was refused. */
 const comeBack = async (t: Test, port: number, headers: Record<string, string>) => {
   let refusals = 0;
   await until('a place', async () => {

@@ -323,7 +323,7 @@ t.test('a socket whose time is over waits for the answers of its calls', async (
   const { app, socket } = await start(t, { lifetime_ms });
   const held = socket.call('GET', '/waits');
   await until('it is held', () => app.deps.waiting === 1);
-  // Together they take longer than any single one may.
+  // These two sockets end one after another, so more than one lifetime has passed.
   for (let n = 0; n < 2; n += 1) t.equal(await (await openCalls(t, app.port)).closed, 4202);
   t.equal(app.hub?.stats().sockets, 1);
   app.deps.gate.open();

@@ -192,7 +192,7 @@ const listen = async (t: Test, port: number): Promise<Client> => {
   return socket;
 };
 
-/** Publishes until a socket has fallen out of the live stream. */
+/** Publishes until sockets have fallen out of the live stream this many times. */
 const publishUntilSlow = ({ publish, hub }: HubServer, times: number) =>
   until('somebody is slow', () => {
     publish(100, ['all'], body);

@@ -168,7 +168,7 @@ t.test('a client that goes away during a replay costs nothing more', async (t) =
 
 /**
  * `prev` is the offset of the previous event on the topic that passes the filter, whichever way
- * that event arrived. It is compared with the record.
+ * that event arrived. These tests compare `prev` with the record.
  */
 
 type Odd = boolean | undefined;
@@ -182,7 +182,7 @@ const isOn = ({ record }: HubServer, topic: string, odd: Odd) => {
   return wanted.map(({ offset }) => offset);
 };
 
-/** Each frame names its predecessor in the record, and follows the frame before it. */
+/** Checks that each frame names its predecessor in the record. */
 const checkPrevs = (
   t: Test,
   server: HubServer,

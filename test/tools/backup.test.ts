@@ -159,7 +159,7 @@ t.test('a backup of an older schema is brought to the present one', async (t) =>
   const load = (migrations: readonly Migration[]) =>
     loadDatabase(sql, { ...options, migrations, replace: true });
   await t.rejects(load([]), /is at migration 1 and this program knows 0/);
-  await t.rejects(load([second]), /another migration 0001_schema\.sql/);
+  await t.rejects(load([second]), /a different migration 0001_schema\.sql/);
   await load([first, second]);
   t.same((await sql`select number from migrations`).length, 2);
   t.match((await sql`select * from humans`)[0], { ...before, nick: null });

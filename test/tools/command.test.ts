@@ -29,7 +29,7 @@ const startFoul = async (): Promise<string> => {
     answer.writeHead(400, { 'content-type': 'application/json' }).end(JSON.stringify(error));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  // At the very end, because the demo still has calls in progress when it gives up.
+  // Closes at the very end, because the demo still has calls in progress when it gives up.
   t.teardown(() => {
     server.closeAllConnections();
     server.close();

@@ -33,7 +33,7 @@ const readYaml = (name: string): readonly Json[] =>
     return document.toJS() as Json;
   });
 
-/** Checks that these upper-case names are settings of the program. */
+/** Returns the upper-case names that are not settings of the program. */
 const areSettings = (names: readonly string[]): readonly string[] =>
   names.filter((name) => !Object.hasOwn(settings, name));
 
@@ -46,7 +46,7 @@ const makePackages = (t: Pick<Test, 'equal'>, build: string): string => {
     cpSync(path.join(project_root, name), path.join(build, name));
   }
   run('cp', '-al', path.join(project_root, 'node_modules'), packages);
-  // npm writes to this file, which the checkout shares.
+  // npm writes to this file, which is shared with the checkout.
   rmSync(path.join(packages, '.package-lock.json'));
   const steps = [
     ...read('Dockerfile').matchAll(/^ {2}&& (npm prune .*?|node examples.*?)(?: \\)?$/gm),

@@ -15,7 +15,7 @@ import { startApp } from '../help/app.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** `npm run export` against a running service. It is killed partway and then continues. */
+/** `npm run export` against a running service. The command is killed partway, then continues. */
 
 const agents = 100;
 const questions = 80;

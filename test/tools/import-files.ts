@@ -5,7 +5,7 @@ import { runImport } from '../../src/tools/import.js';
 import type { TestApp } from '../help/app.js';
 import type { Teardown } from '../help/stores.js';
 
-/** `npm run import` against a service of the test, with files of the test. */
+/** `npm run import` against a service that the test starts, with files that the test writes. */
 export const openImport = (t: Teardown, app: TestApp) => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'pf-import-'));
   t.teardown(() => rmSync(folder, { recursive: true }));

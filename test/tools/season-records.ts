@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { makeRandom } from '../help/long-run.js';
 
-/** A made-up season in the shape of question sets with a crowd's probability and outcomes. */
+/** A made-up season in the format of question sets that give a crowd's probability and outcomes. */
 
 export interface SeasonRecord {
   readonly source: string;

@@ -13,7 +13,7 @@ const open = async () => {
   const { deps } = await openParts(t, { stores: app.stores });
   const parts = { sql: deps.sql, redis: deps.redis, prefix: app.stores.redis_prefix };
   const differences = () => findDifferences(parts);
-  /** Waits until everything decided is settled and on the boards. */
+  /** Waits until every decision is settled and on the boards. */
   const rest = async (): Promise<void> => {
     const isQuiet = async (): Promise<boolean> => {
       const [row] = await app.sql<{ left: number }[]>`

@@ -23,8 +23,8 @@ import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
 /**
- * A service with predictions on a question that was decided twice and on a voided one. It is idle
- * and stopped, so that nothing repairs the damage that a test does.
+ * A service with predictions on a question that was decided twice and on a voided one. The service
+ * is idle and stopped, so that nothing repairs the damage that a test does.
  */
 const makeRested = async (): Promise<{ app: TestApp; parts: VerifyParts }> => {
   const app = await startApp(t, { roles: ['api', 'relay', 'timer', 'signer'] });
@@ -118,10 +118,10 @@ const isFound = (t: Test, what: RegExp, found: readonly string[], breaking = '')
   t.ok(is_there, is_there ? String(what) : `${what} ${breaking} → ${found.join(' | ')}`);
 };
 
-/** Tries each case on everything that verify compares. */
+/** Checks that verify finds the damage of each case. */
 const findsAll = async (t: Test, parts: VerifyParts, cases: readonly Case[]): Promise<void> => {
   const look = (tx: Tx) => {
-    // The checks of the record begin a transaction. Here they run in this one.
+    // The checks of the record usually begin a transaction. Here they run in the current one.
     const inner = Object.assign((...args: never[]) => (tx as never as CallableFunction)(...args), {
       begin: (_: unknown, work: (inner: Tx) => unknown) => work(tx),
       unsafe: (text: string) => tx.unsafe(text),
@@ -271,7 +271,7 @@ t.test('what is under way is a difference only once it is old', async (t) => {
     from predictions p
     join events e on e.id = p.event_id
     where p.question_id = ${question_id} and e."offset" < ${offset}`;
-  // All three have the same owner.
+  // All three agents have the same owner.
   const { cells } = countAll(before.map((one) => ({ ...one, owner: 'one', given: null })));
   await redis.del(tally);
   await redis.hset(tally, { ...Object.fromEntries(cells), o: offset - 1, t: whole['t'] ?? '' });

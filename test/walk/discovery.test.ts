@@ -8,7 +8,7 @@ import { makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
 
-/** Documents for programs at fixed paths: the catalog, the skills, and a workflow that is run. */
+/** Documents at fixed paths, for programs: the catalog, the skills, and a workflow (run here). */
 
 // biome-ignore lint/suspicious/noExplicitAny: documents of many shapes.
 type Any = any;

@@ -8,8 +8,8 @@ import { makeRandom } from '../help/long-run.js';
 import { untilNone } from '../help/until.js';
 
 /**
- * A long mixture of operations that move points, links, questions and webhooks, from many
- * concurrent clients in one small world, so that they collide. Expected refusals are listed.
+ * A long mixture of operations that move points, links, questions and webhooks. Many concurrent
+ * clients share one small world, so that their calls collide. Expected refusals are listed.
  * Everything else is odd.
  */
 
@@ -25,18 +25,18 @@ interface MixedAgent {
 interface MixedQuestion {
   readonly id: string;
   readonly options: readonly string[];
-  /** As of the last call. When calls overtake each other, refusals are part of the load. */
+  /** The status after the last call. Calls may overtake each other, so some are refused. */
   status: 'draft' | 'open' | 'closed' | 'resolved' | 'voided';
 }
 
 const hook_url = 'https://127.0.0.1:18443/mixed';
 const events = ['prediction.placed', 'question.resolved', 'question.closed', 'question.created'];
-/** Every event goes to every matching webhook. With more webhooks nothing else would get a turn. */
+/** Every event goes to every matching webhook. More webhooks would leave no time for other work. */
 const max_hooks = 12;
 const days = (count: number) => new Date(Date.now() + count * 86_400_000).toISOString();
 const isGood = ({ status }: Answered): boolean => status < 300;
 
-/** Makes one call. Null if there is nothing to call it on. */
+/** Makes one call. Null if there is nothing to act on. */
 type Act = () => Promise<Answered> | null;
 
 const password = 'correct horse battery';
@@ -277,7 +277,7 @@ export const runMixed = async (options: MixedOptions) => {
     for (let n = 0; n < count; n += 1) await mixture[name]?.[1]();
   }
   const all = Object.entries(mixture).flatMap(([name, [weight]]) => Array(weight).fill(name));
-  /** How often each operation succeeded, and how often it was refused. */
+  /** How many times each operation succeeded, and how many times it was refused. */
   const counts = Object.fromEntries(
     Object.keys(mixture).map((name) => [name, { good: 0, refused: 0 }]),
   );
@@ -320,7 +320,7 @@ const findUnfinished = async (sql: Sql): Promise<readonly string[]> => {
   return rows.map(({ what }) => what);
 };
 
-/** Looks until everything is settled and verify finds nothing. Returns the remaining findings. */
+/** Waits until everything is settled and verify finds nothing. Returns the remaining findings. */
 export const awaitAgreement = (parts: VerifyParts, within_ms: number) =>
   untilNone(async () => {
     const unfinished = await findUnfinished(parts.sql);

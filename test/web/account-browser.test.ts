@@ -6,7 +6,7 @@ import { openBrowser, without_chromium } from '../help/browser.js';
 import { makeAgent, makeHuman } from '../help/story.js';
 import { t } from '../help/tap.js';
 
-/** The account in a real browser: the way to a webhook without scripts, accessibility, and keys. */
+/** The account pages in a real browser: webhooks without scripts, accessibility, copying a key. */
 
 const options = { skip: without_chromium };
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');

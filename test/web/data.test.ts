@@ -8,7 +8,7 @@ import { openForum, textOf } from './season.js';
 
 const { app, show } = await openForum(t);
 
-/** Text of an element by its id, as it would be copied. */
+/** The text of the element with this id, as a reader would copy it. */
 const copied = (html: string, id: string): string => {
   const [, inner = ''] =
     new RegExp(`<pre id="${id}"[^>]*><code>(.*?)</code>`, 's').exec(html) ?? [];

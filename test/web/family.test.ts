@@ -31,7 +31,7 @@ t.test('the page of a family compares it with the crowd and with others', async 
   const [mine = 0, crowd = 0] = [...first.matchAll(/(\d+)%/g)].map(([, n]) => Number(n));
   t.ok(Math.abs(Math.abs(mine - crowd) - furthest) <= 1, first);
 
-  // Probabilities of 10, 60, 70 and 90 against 90, 40, 30 and 10: 80, 20, 40 and 80 points apart.
+  // Forecasts of 10, 60, 70, 90 % and of 90, 40, 30, 10 % are 80, 20, 40 and 80 points apart.
   const matrix = rowsOf(body.slice(body.indexOf('class="matrix"')));
   t.same(matrix.length, 4, 'the names above, and three families');
   t.match(

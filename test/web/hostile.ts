@@ -7,7 +7,7 @@ import { hostile_addresses, hostile_texts, pwned_mark } from '../help/hostile-te
 
 const storable = (text: string): boolean => !text.includes('\u0000');
 const texts = [...hostile_texts, ...hostile_markdown].filter(storable);
-/** The texts that are passed in a URL, which must not be long. */
+/** The texts that are short enough to be passed in a URL. */
 export const asked = hostile_texts.filter((text) => text.length <= 120);
 
 /**

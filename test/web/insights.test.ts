@@ -6,7 +6,7 @@ t.test('a page for each day, and the archive', async (t) => {
   const today = new Date().toISOString().slice(0, 10);
   t.match(textOf((await show(`/insights/${today}`)).body), 'No questions resolved');
   await playSeason(t, app);
-  // A day that is over, including its last minute.
+  // Yesterday, because that day is completely over.
   const date = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
   await app.sql`update predictions set created_at = ${date}`;
   await app.sql`

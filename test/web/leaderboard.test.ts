@@ -44,7 +44,7 @@ t.test('the leaderboard shows what the API ranks', async (t) => {
   await t.test('the address narrows it, and keeps what was chosen', async (t) => {
     const category = await until('the board of a category', async () => {
       const page = await show('/leaderboard?by=points&category=technology&period=7d');
-      // The agent has four resolved questions there.
+      // On this board, the agent has four resolved questions.
       return / 4$/.test(rowsOf(page.body)[0] ?? '') ? page : undefined;
     });
     t.match(category.body, /<option value="technology" selected/);

@@ -29,7 +29,7 @@ t.test('an agent is linked by its key and unlinked again', async (t) => {
   const unlinked = await visitor.send(`${path}/${agent.id}`, { act: 'unlink' });
   t.match(unlinked, {
     path: `${path}?done=unlinked`,
-    text: /keeps its record and cannot forecast/,
+    text: /keeps its record but cannot forecast/,
   });
   t.equal((await me(agent.key)).owner_linked, false);
 });
@@ -133,7 +133,7 @@ t.test('all agents are shown with their last call, their errors and what is left
   const [busy, idle] = [await makeAgent(app, { human }), await makeAgent(app, { human })];
   await app.call('GET', '/api/me', { key: busy.key });
   await app.call('POST', '/api/predictions', { key: busy.key, body: {} });
-  // While Redis is slow, the page says that the calls are not known.
+  // While Redis is slow, the page says that the number of calls is unknown.
   const { text, html } = await until('the calls are known', async () => {
     const shown = await visitor.open(path);
     return !shown.text.includes('unknown') && shown;

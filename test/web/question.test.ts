@@ -64,7 +64,7 @@ t.test('the address answers each with what it asks for', async (t) => {
     t.equal(answer.headers.get('vary'), 'Accept');
     return (answer.headers.get('content-type') ?? '').split(';')[0] ?? '';
   };
-  // Twice, because the second time the answers may come from the cache.
+  // Runs twice, because the second time the answers may come from the cache.
   for (const _ of [1, 2]) {
     t.equal(await typeOf('*/*'), 'text/html');
     t.equal(await typeOf('application/json'), 'application/json');

@@ -20,13 +20,13 @@ export const openForum = async (t: Test) => {
   return { app, show: showOf(app) };
 };
 
-/** A page as a browser requests it. */
+/** Requests a page as a browser does. */
 const showOf =
   (app: TestApp) =>
   (path: string): Promise<Answered> =>
     app.call('GET', path, { headers: { accept: 'text/html' } });
 
-/** The page once this text has disappeared from it. Visitors may get a page from a cache. */
+/** Reads the page until this text has disappeared from it, because pages may be cached. */
 export const showWithout = (show: ReturnType<typeof showOf>, path: string, text: string) =>
   until(`${path} is renewed`, async () => {
     const { body } = await show(path);

@@ -10,8 +10,8 @@ import { t } from '../help/tap.js';
 import { allow, until } from '../help/until.js';
 
 /**
- * A person's first path through the pages, in a browser: an account, an agent, a forecast that
- * everyone sees immediately, the outcome, and the receipt. Once with scripts and once without.
+ * A person's first path through the pages in a browser, with and without scripts: an account, an
+ * agent, a forecast that everyone sees immediately, the outcome, and the receipt.
  */
 
 if (without_chromium) {
@@ -41,7 +41,7 @@ const mailedLink = async ({ call }: TestApp, address: string): Promise<string> =
 
 const password = 'correct horse battery';
 
-/** From the home page to a verified account, logged in. */
+/** Starts at the home page and signs up, until the account is verified and logged in. */
 const signUp = async ({ page }: BrowserPage, address: string): Promise<void> => {
   await page.goto(app.url);
   await page.getByRole('link', { name: 'Account' }).click();
@@ -120,7 +120,7 @@ const resolveAsYes = async (visitor: BrowserPage, question: string): Promise<voi
   await page.getByText('The question is resolved').waitFor();
 };
 
-/** Browsers also report answers that were meant to be refusals. */
+/** Browsers also report refusals that the test expects. */
 const is_refusal = /status of 4\d\d/;
 const mistakesOf = (...visitors: readonly BrowserPage[]): readonly string[] =>
   visitors.flatMap(({ mistakes }) => mistakes).filter((text) => !is_refusal.test(text));
@@ -148,7 +148,7 @@ for (const javaScriptEnabled of [true, false]) {
     const seen = await browser.visit({ javaScriptEnabled });
     const address = `${app.url}/questions/${question}`;
     await seen.page.goto(address);
-    /** Waits until the page shows the text: with scripts on its own, otherwise after a reload. */
+    /** Waits until the page shows the text. Without scripts, the test reloads the page. */
     const shows = async (text: string): Promise<number> => {
       const since = performance.now();
       const place = seen.page.getByRole('main').getByText(text).first();

@@ -4,7 +4,7 @@ import type { BrowserPage, openBrowser } from '../help/browser.js';
 import { accountPages, adminPages, publicPages, sign_in_pages } from '../help/pages.js';
 import type { World } from './world.js';
 
-/** Visitors of the pages, and how a page is opened as one of them. */
+/** The kinds of visitors, the pages that each sees, and how to open a page as a visitor. */
 
 /** The pages that are documents for people, not parts of pages. */
 export const documents = routes.filter(
@@ -14,7 +14,7 @@ export const documents = routes.filter(
 export const patternOf = (route: string): RegExp =>
   new RegExp(`^${route.replace(/\{\w+\}/g, '[^/?]+')}(?:\\?|$)`);
 
-/** Which visitors see which pages. */
+/** The pages that each kind of visitor sees. */
 export const visitorsOf = (world: World) => {
   const { multi, numeric, date, resolved, voided, settled_prediction } = world;
   return {
@@ -39,7 +39,7 @@ export const visitorsOf = (world: World) => {
 
 type Browser = Awaited<ReturnType<typeof openBrowser>>;
 
-/** Opens a page logged in with this token. If it is empty, the visitor is logged out. */
+/** Opens a page as a visitor with this session token. If the token is empty, logged out. */
 export const openAs = async (
   browser: Browser,
   app: TestApp,

@@ -18,7 +18,7 @@ export const env: Readonly<Record<string, string>> = {
 
 const day_ms = 86_400_000;
 const source = 'season';
-/** Agents of the season. The others belong to the person. */
+/** Agents of the season. The other agents belong to the person. */
 const imported = cast.slice(0, 14);
 const own = cast.slice(14, 20);
 
@@ -113,7 +113,7 @@ const other_types = [
   closes_at: daysFromNow(90),
 }));
 
-/** Number of the script with the agents' opinions on a question. Decided questions are yes/no. */
+/** Number of the script with opinions on a question. Decided questions use yes/no scripts. */
 const scriptOf = (question: number): number =>
   question < scripts.length ? question : question % (scripts.length - 1);
 
@@ -160,7 +160,7 @@ const texts = [
   'Agreed on the base rate, but the permit was granted already, and that changes the picture.',
 ];
 
-/** Snapshots as if the service had always run: the crowd moved towards its current forecast. */
+/** Adds past snapshots, in which the crowd moves towards its current forecast. */
 const addPast = async (app: TestApp, id: string): Promise<void> => {
   const { body } = await app.call('GET', `/api/questions/${id}/consensus`);
   const { forecast, options } = body.consensus ?? body;
@@ -188,7 +188,7 @@ const addPast = async (app: TestApp, id: string): Promise<void> => {
   }
 };
 
-/** Content of a person's account pages, and items for an admin to decide. */
+/** Adds content to a person's account pages, and items for an admin to decide. */
 const addWork = async (
   app: TestApp,
   { token }: Human,
@@ -259,7 +259,7 @@ export const makeWorld = async (app: TestApp): Promise<World> => {
   const agents: Agent[] = [];
   for (const { name, model } of own)
     agents.push(await makeAgent(app, { human: person, name, model }));
-  // As if these agents signed their requests.
+  // Marks these agents as agents that sign their requests.
   await app.sql`
     insert into agent_operators (agent_id, origin, keyid, verified_at, checked_at)
     select unnest(${agents.slice(0, 3).map(({ id }) => id)}::uuid[]), 'https://agents.example', 'k',

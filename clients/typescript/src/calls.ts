@@ -70,7 +70,7 @@ export const retryAfterMs = (headers: Headers): number => {
   return boundWait(ms, longest_retry_ms);
 };
 
-/** Rejects with the signal's reason as soon as it is aborted. */
+/** Waits. If the signal is aborted meanwhile, rejects with the signal's reason. */
 export const pause = (ms: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     const end = (): void => {
@@ -131,7 +131,7 @@ const requestOf = async (
   return { method, url, target, headers: own, body: JSON.stringify(input.body), expects };
 };
 
-/** A browser page sees only that there is a redirect. */
+/** In a browser, the answer shows only that there is a redirect, and has no status. */
 const isRedirect = ({ type, status }: Response): boolean =>
   type === 'opaqueredirect' || (status >= 300 && status < 400 && status !== 304);
 
@@ -157,7 +157,7 @@ export const mediaType = ({ headers }: Response): string =>
 
 export const json_type = /^application\/(?:[\w.+-]+\+)?json$/;
 
-/** The value if it is JSON, otherwise the text. Throws if the service could not have sent it. */
+/** Returns the parsed JSON, or else the text. Throws if the service cannot have sent it. */
 const readBody = (answer: Response, text: string, { headers, expects }: CallRequest): unknown => {
   if (answer.status === 304 && 'if-none-match' in headers) return undefined;
   if (text === '' && expects !== 'json') return expects === 'none' ? undefined : text;
@@ -258,7 +258,7 @@ export const perform = async (
   }
 };
 
-/** Makes a fault for an answer that is not the service's own, but a proxy's, for example. */
+/** Returns the fault of an answer. Completes it if the answer is a proxy's, for example. */
 export const faultOf = ({ status, body }: CallAnswer): Fault => {
   const known = (typeof body === 'object' && body !== null ? body : {}) as Partial<Fault>;
   const { code = status >= 500 ? 'UNAVAILABLE' : 'INVALID_REQUEST' } = known;

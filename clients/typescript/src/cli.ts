@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import { printable } from './printable.js';
 import { QuickstartStopped, quickstart, quickstart_options, quickstartHelp } from './quickstart.js';
 
-/** The command `prediction-forum quickstart`. `prediction-forum-client` is the same command. */
+/** The command `prediction-forum quickstart`, which is also called `prediction-forum-client`. */
 
 const default_address = 'http://127.0.0.1:8080';
 const help = quickstartHelp('prediction-forum quickstart', default_address);

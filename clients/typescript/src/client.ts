@@ -25,7 +25,7 @@ export interface ClientOptions {
   readonly base_url: string;
   /** An agent's key. */
   readonly api_key?: string;
-  /** A person's session token, or a function that is called before each call and connection. */
+  /** A person's session token, or a function that returns it before each call and connection. */
   readonly token?: string | (() => string | Promise<string>);
   /** Sent with every call. */
   readonly headers?: Readonly<Record<string, string>>;
@@ -44,16 +44,16 @@ export interface Client {
   readonly call: Call;
   /** Like `call`, but returns refusals as values, typed with the codes of the operation. */
   attempt<Id extends OperationId>(id: Id, ...input: CallArguments<Id>): Promise<Outcome<Id>>;
-  /** Follows topics over its own socket. */
+  /** Follows topics over a socket of its own. */
   stream<T extends Topic>(options: StreamOptions<T>): Stream<T>;
   /**
-   * Events of a durable consumer. Acknowledge each with `ack`. When the iteration ends,
-   * unacknowledged events of the last take are released.
+   * Iterates over the events of a durable consumer. Acknowledge each event with `ack`. When the
+   * iteration ends, events that are not acknowledged are released.
    */
   consume(options: ConsumeOptions): AsyncGenerator<Delivery, undefined, undefined>;
-  /** Reads a part of the log over a socket and over HTTP. Reports which differs from the record. */
+  /** Reads a part of the log over a socket and over HTTP. Reports differences from the record. */
   compareTransports(span: Span): Promise<readonly Comparison[]>;
-  /** The same service with other options, for example for another agent. */
+  /** Returns a client of the same service with other options, for example for another agent. */
   with(options: Partial<ClientOptions>): Client;
   /** Ends the streams. */
   close(): void;

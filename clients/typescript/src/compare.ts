@@ -36,7 +36,7 @@ const readSocket = async ({ stream }: CompareParts, { after, until }: Span) => {
     buffer: 2 * max_compared,
     onItem: (event) => void found.push(event),
     onGap: () => undefined,
-    // By the next turn, all earlier events have been delivered.
+    // In the next turn of the event loop, all earlier events have been delivered.
     onStatus: (now) => now.status === 'live' && now.head >= until && setTimeout(arrive),
   });
   try {
@@ -51,8 +51,8 @@ const within = (events: readonly Digested[], { after, until }: Span): readonly D
   events.filter(({ offset }) => offset > after && offset <= until);
 
 /**
- * Reads a part of the log over the socket and over HTTP, and compares both with the record, a
- * thousand events at a time. Returns the offsets at which a transport differs, and which one.
+ * Reads a part of the log over the socket and over HTTP. Compares both with the record, a thousand
+ * events at a time. Returns the parts in which a transport differs from the record.
  */
 export const compareTransports = async (
   parts: CompareParts,

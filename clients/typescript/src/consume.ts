@@ -46,8 +46,8 @@ export async function* consume(
     return (await call('extendEvents', { params, body })).extended.length > 0;
   };
   /**
-   * Releases the remaining events. Only the current one counts as tried, because the loop did not
-   * reach the others.
+   * Releases the remaining events. Only the current event counts as tried, because the loop did not
+   * reach the later ones.
    */
   const giveBack = async (): Promise<void> => {
     if (at_hand !== undefined && held.has(at_hand)) await release([at_hand]);
@@ -66,7 +66,7 @@ export async function* consume(
       for (const event of events) {
         const { offset } = event;
         if (signal?.aborted) break;
-        // Releasing an event also releases the later ones of its question.
+        // If the caller released an event, the later events of its question were released too.
         if (!held.has(offset)) continue;
         const acts = {
           ack: () => ack(offset),
@@ -81,7 +81,7 @@ export async function* consume(
   } catch (error) {
     if (!signal?.aborted) throw error;
   } finally {
-    // If this fails, the leases expire.
+    // If releasing fails, the leases expire later.
     await giveBack().catch(() => undefined);
   }
 }

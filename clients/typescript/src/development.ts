@@ -8,7 +8,7 @@ interface Mail {
   readonly links: readonly string[];
 }
 
-/** Null if the service is not in development mode. The outbox is a page, not an operation. */
+/** Returns null if the service is not in development mode. The outbox is not an API operation. */
 const readOutbox = async (base_url: string): Promise<readonly Mail[] | null> => {
   const signal = AbortSignal.timeout(10_000);
   const response = await fetch(`${base_url}/dev/outbox`, { signal, redirect: 'manual' });

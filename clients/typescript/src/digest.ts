@@ -6,10 +6,10 @@ import type { Call, LogEvent, Mismatch } from './types.js';
  * missing".
  */
 
-/** The members that the digest covers. */
+/** The members of an event that the digest covers. */
 export type Digested = Pick<LogEvent, 'offset' | 'id' | 'event' | 'data' | 'timestamp'>;
 
-/** The digest at an event, computed from the digest before it. */
+/** The digest after an event, computed from the digest before it. */
 export const addEvent = async (before: string, one: Digested): Promise<string> => {
   const { offset, id, event, data, timestamp } = one;
   const body = JSON.stringify({ event, data, timestamp });
@@ -27,7 +27,7 @@ interface CheckParts {
   readonly call: Call;
   readonly signal: AbortSignal;
   readonly onMismatch: (mismatch: Mismatch) => void;
-  /** Nothing is compared after an error. */
+  /** Called if the check fails. It compares nothing after that. */
   readonly onError: (error: Error) => void;
 }
 
@@ -56,13 +56,13 @@ export class DigestCheck {
     return this.#agreed;
   }
 
-  /** The next event comes after this offset. */
+  /** Starts again. The next event comes after this offset. */
   restart(offset: number): void {
     this.#newest = offset;
     this.#do(() => this.#begin(offset));
   }
 
-  /** The stream is live at this offset, and may not have an event yet. */
+  /** Starts at this offset unless the check has already started. There may be no event yet. */
   begin(offset: number): void {
     if (this.#newest === null) this.restart(offset);
   }
@@ -77,7 +77,7 @@ export class DigestCheck {
     if (is_full) this.compare(event.offset);
   }
 
-  /** Everything up to `offset` has arrived. `tick` is the digest that the service named there. */
+  /** Compares digests at `offset`, up to which everything has arrived. `tick` is the service's. */
   compare(offset: number, tick: string | null = null): void {
     this.#do(() => this.#compare(offset, tick));
   }
@@ -115,7 +115,7 @@ export class DigestCheck {
     const after = this.#agreed ?? 0;
     this.#agreed = offset;
     if (wrong === null) return;
-    // Checks the following events against the record soon, starting from the correct digest.
+    // The next check reads the record again and starts from the correct digest.
     this.#looked_ms = Number.NEGATIVE_INFINITY;
     this.#digest = record ?? tick;
     this.#parts.onMismatch({ after, until: offset, came, tick, record, wrong });

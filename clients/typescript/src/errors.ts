@@ -11,7 +11,7 @@ export interface FaultField {
   readonly code?: string;
 }
 
-/** Codes that any operation can return. `REDIRECTED` is from the client: use another address. */
+/** Codes that any operation can return. `REDIRECTED` comes from the client: use another address. */
 export type ClientFault = CommonFault | 'REDIRECTED';
 
 /** The body of a refusal, as the service sent it. */
@@ -42,7 +42,7 @@ export class Refused<Code extends string = FaultCode> extends Error {
   }
 }
 
-/** No answer arrived (a timeout), or one that cannot be the service's, such as a proxy's. */
+/** No answer arrived in time, or the answer cannot be the service's (a proxy's, for example). */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer';
   constructor(
@@ -77,7 +77,7 @@ export interface Gap {
   readonly backfill?: string;
 }
 
-/** Ends a stream that has neither `onGap` nor `backfill`, so that no event is missed unnoticed. */
+/** Ends a stream without `onGap` and `backfill`, so that no missing event goes unnoticed. */
 export class StreamGap extends Error {
   override readonly name = 'StreamGap';
   constructor(readonly gap: Gap) {

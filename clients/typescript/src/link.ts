@@ -11,7 +11,7 @@ import { type Fault, SocketRefused } from './errors.js';
  * the spread that `bye` named. Anything else, such as a lost connection: reconnect soon.
  */
 
-/** The common part of the sockets in browsers and in `ws`. */
+/** The features that websockets in browsers and in `ws` share. */
 export interface SocketLike {
   send(text: string): void;
   close(): void;
@@ -48,7 +48,7 @@ export interface LinkOptions {
 }
 
 export interface LinkEvents {
-  /** A few frames may be sent now. They are handled in order, after the credential. */
+  /** A few frames may be sent now. The service handles them in order, after the credential. */
   onUp(): void;
   onFrame(frame: Frame): void;
   /** `code` is the close code, if there was one. */
@@ -58,7 +58,7 @@ export interface LinkEvents {
   onConnecting?(): void;
 }
 
-/** The reason for a close and the time to come back, which the service sends before it closes. */
+/** Sent by the service before it closes a socket: the reason, and when to connect again. */
 interface Bye {
   readonly code: number;
   readonly spread_ms: number;
@@ -77,7 +77,7 @@ export class Link {
   #is_up = false;
   #ended = false;
   #tries = 0;
-  /** Counts connections, so that a late event of an earlier one is ignored. */
+  /** Counts connections, so that late events of earlier connections are ignored. */
   #turn = 0;
   #opened_ms = 0;
   #due_ms = 0;
@@ -108,7 +108,7 @@ export class Link {
     return this.#next_id;
   }
 
-  /** For a connection that is alive but misbehaves. */
+  /** Replaces a connection that is alive but misbehaves. */
   reconnect(why: string): void {
     if (this.#socket !== null) this.#lose(0, why);
   }
@@ -184,7 +184,7 @@ export class Link {
     clearTimeout(this.#timer);
     this.#due_ms = performance.now() + within_ms;
     const look = (): void => {
-      // This process itself was stalled, so data that arrived in the meantime is not processed yet.
+      // If this process was stalled, data that arrived in the meantime is not processed yet.
       const late_ms = performance.now() - this.#due_ms;
       if (late_ms > 1_000) this.#watch(1_000, why);
       else this.#lose(0, why);
@@ -225,7 +225,7 @@ export class Link {
 
   #waitAfter(code: number): number {
     const { backoff_ms } = this.#options;
-    // The first try after a `bye` is spread over the time that it named. Later tries wait longer.
+    // After a `bye`, the first try comes within the time that it named. Later tries wait longer.
     if (code >= 4_200 && code < 4_300 && this.#tries === 0) {
       return Math.random() * (this.#bye?.spread_ms ?? 1_000);
     }

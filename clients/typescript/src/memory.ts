@@ -10,7 +10,7 @@ import type { LogEvent, StateUpdate } from './types.js';
 export class Order {
   /** The newest offset up to which a topic is complete. Absent while unknown. */
   readonly #proven = new Map<string, number>();
-  /** Delivered offsets above the lowest proven one. */
+  /** Offsets of delivered events above the lowest offset in `#proven`. */
   readonly #seen = new Set<number>();
   /** The newest offset up to which nothing is left to deliver. Null at first. */
   cursor: number | null;
@@ -23,7 +23,7 @@ export class Order {
     if (after !== undefined) this.proveAll(after);
   }
 
-  /** `known`: already received on another topic. `hole`: the event `prev` has not arrived here. */
+  /** `known`: already received on another topic. `hole`: an earlier event is missing here. */
   judge(
     topic: string,
     offset: number,
@@ -37,14 +37,14 @@ export class Order {
     return 'known';
   }
 
-  /** The event has arrived on this topic. */
+  /** Records that the event has arrived on this topic. */
   take(topic: string, offset: number): void {
     this.#proven.set(topic, offset);
     this.cursor = Math.max(this.cursor ?? 0, offset);
     if (this.topics.length > 1) this.#seen.add(offset);
   }
 
-  /** Everything up to this offset has arrived on all topics. */
+  /** Records that everything up to this offset has arrived on all topics. */
   proveAll(offset: number): void {
     for (const topic of this.topics) {
       this.#proven.set(topic, Math.max(offset, this.#proven.get(topic) ?? 0));
@@ -53,18 +53,18 @@ export class Order {
     for (const seen of this.#seen) if (seen <= offset) this.#seen.delete(seen);
   }
 
-  /** True if this topic has events after the ones that arrived. */
+  /** True if this topic has events after the ones that have arrived. */
   isBehind(topic: string, head: number): boolean {
     return head > (this.#proven.get(topic) ?? head);
   }
 
-  /** Accepts that events are missing: up to `until`, or without it, up to the next event. */
+  /** Accepts that events are missing: up to `until` if given, otherwise up to the next event. */
   forgive(topic: string, until: number | undefined): void {
     if (until === undefined) this.#proven.delete(topic);
     else this.take(topic, until);
   }
 
-  /** The log was replaced. It continues after this offset. */
+  /** Starts again after this offset, because the log was replaced. */
   rewind(offset: number): void {
     this.#seen.clear();
     this.#proven.clear();
@@ -72,15 +72,15 @@ export class Order {
     this.proveAll(offset);
   }
 
-  /** The offset from which to ask again if a topic has a hole. Repeated events are recognized. */
+  /** If a topic has a hole, ask again from this offset. Repeated events are recognised. */
   floor(): number | null {
     return this.#proven.size === 0 ? this.cursor : Math.min(...this.#proven.values());
   }
 }
 
 /**
- * Assembles states: a snapshot, then deltas that each follow the previous version. If a delta does
- * not fit, it requests a new snapshot.
+ * Assembles states from snapshots and deltas. Each delta follows the previous version. If a delta
+ * does not fit, requests a new snapshot.
  */
 
 type Members = Readonly<Record<string, unknown>>;
@@ -114,7 +114,7 @@ export class States {
     return state;
   }
 
-  /** The connection is new, so snapshots will arrive without being requested. */
+  /** Forgets all states, because a new connection sends snapshots anyway. */
   reset(): void {
     this.#now.clear();
   }
@@ -122,7 +122,7 @@ export class States {
 
 /**
  * Items that wait for their reader: events in order, and the newest state per state topic. A newer
- * state takes the place of an older one that was not read yet.
+ * state replaces an older one that was not read yet.
  */
 export class Queue {
   readonly #items: (LogEvent | StateUpdate)[] = [];

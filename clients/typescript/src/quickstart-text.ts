@@ -35,7 +35,7 @@ const bottom_line = [
 const pick = (list: readonly string[]): string =>
   list[Math.floor(Math.random() * list.length)] ?? '';
 
-/** One of many wordings, with unique sources. */
+/** Returns one of many wordings, with unique sources. */
 export const makeTrialText = (): string => {
   const id = crypto.randomUUID();
   const page = (name: string): string => `https://en.wikipedia.org/wiki/${name}?trial=${id}`;

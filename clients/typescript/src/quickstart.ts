@@ -117,7 +117,7 @@ const readText = (file: string): string => {
   }
 };
 
-/** The forecast to make. Without a given reasoning, the command generates one. */
+/** The forecast to make. If no reasoning is given, the command generates one. */
 const readForecast = ({ probability = '50', reasoning }: QuickstartCall['values']) => ({
   probability: checkProbability(probability),
   own: reasoning === undefined ? null : readText(reasoning),
@@ -213,7 +213,7 @@ const link = async (
   say('   agent; the password is in the same file.');
 };
 
-/** Registers the agent or finds it again, and links it. */
+/** Registers the agent or reads it from the key file, and links it to a person. */
 const becomeAgent = async (client: Client, call: QuickstartCall): Promise<Kept> => {
   const { values, address, say } = call;
   const file = values['key-file'] ?? default_key_file;
@@ -350,7 +350,7 @@ const predictAndFollow = async (
 
 const play = async (call: QuickstartCall) => {
   const { address, values, say } = call;
-  // Finds wrong options before an agent is registered.
+  // Reports wrong options before an agent is registered.
   readForecast(values);
   const client = createClient({ base_url: address });
   say(

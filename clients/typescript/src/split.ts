@@ -16,7 +16,7 @@ import type { OperationId } from './types.js';
 /** Maximum URL length in bytes. */
 const address_most = 1_200;
 
-/** An answer contains everything that matches any value of such a list. */
+/** If a query has such a list, the answer has everything that matches any value of the list. */
 const list_names = ['ids', 'question_ids', 'topic'];
 
 const look_again_ms = 1_000;
@@ -26,7 +26,7 @@ const listOf = (input: AnyInput, name: string): readonly unknown[] => {
   return Array.isArray(value) ? value : [];
 };
 
-/** Inputs with short enough URLs, if possible. */
+/** Splits an input so that each URL is short enough, if possible. */
 const splitInput = (
   input: AnyInput,
   lengthOf: (input: AnyInput) => number,
@@ -49,7 +49,7 @@ interface LogPage {
   readonly oldest: number;
 }
 
-/** The page of the log up to the offset that all of the pages reach. */
+/** Joins pages of the log into one page, up to the offset that every page reaches. */
 const joinPages = (pages: readonly LogPage[], limit: number): LogPage => {
   const until = Math.min(...pages.map(({ next }) => next));
   const by_offset = new Map(pages.flatMap(({ events }) => events.map((one) => [one.offset, one])));
@@ -69,7 +69,7 @@ const joinPages = (pages: readonly LogPage[], limit: number): LogPage => {
 
 type ListPage = Readonly<Record<string, unknown>>;
 
-/** All rows of the parts, one part after another. */
+/** Joins the rows of all parts, one part after another. */
 const joinLists = (pages: readonly ListPage[]): ListPage => {
   const [first = {}] = pages;
   const name = Object.keys(first).find((one) => Array.isArray(first[one])) ?? '';

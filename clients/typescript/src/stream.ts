@@ -45,7 +45,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   readonly #log_topics: readonly string[];
   readonly #is_ours: ReadonlySet<string>;
   #mode: Mode = 'off';
-  /** Id of the subscribe or unsubscribe frame that waits for an answer. */
+  /** Id of the subscribe or unsubscribe frame that has no answer yet. */
   #pending_id = 0;
   #pending_states_id = 0;
   #was_up = false;
@@ -103,8 +103,8 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
   }
 
   /**
-   * Everything up to this offset has been handled: delivered, and then the next item was requested.
-   * Store it together with the effects of the events, and give it to the next process as `after`.
+   * Everything up to this offset was delivered, and the reader then asked for the next item. Store
+   * the offset together with the effects of the events, and give it to the next process as `after`.
    */
   get cursor(): number | null {
     const is_idle = this.#in_hand === null && this.#queue.events === 0;
@@ -121,7 +121,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     return { repeats: this.#repeats, holes: this.#holes };
   }
 
-  /** With `onMismatch`: the log's digest shows that all up to here arrived. Null at first. */
+  /** With `onMismatch`: the digests prove that everything up to here has arrived. Null at first. */
   get agreed(): number | null {
     return this.#check?.agreed ?? null;
   }
@@ -195,7 +195,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     this.#wakeAll();
   }
 
-  /** A websocket does not report that its address is redirected, so a call finds out. */
+  /** A websocket does not report that its address is redirected. A call does. */
   async #checkAddress(): Promise<void> {
     if (this.#was_up) return;
     const { signal } = this.#ending;
@@ -318,7 +318,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     if (typeof digest === 'string') this.#check?.compare(head, digest);
   }
 
-  /** An event that the service named has not arrived. Requests it once more, then reports it. */
+  /** Requests an event that the service named but did not send. The second time, reports it. */
   #takeHole(topic: string, missing: number) {
     const hole = `${topic} ${missing}`;
     const after = this.#order.floor();
@@ -359,7 +359,7 @@ export class Stream<T extends Topic> implements AsyncIterableIterator<Item<T>> {
     this.#options.onStatus?.({ status: 'live', head: Number(head), result: String(result) });
   }
 
-  /** A subscription was refused, either permanently or until the service has recovered. */
+  /** Handles a refused subscription. Subscribes again if the refusal is temporary. */
   #takeError(fault: Fault<string>) {
     if (!fault.retryable) return this.#end(new Refused(fault as Fault));
     this.#mode = 'held';

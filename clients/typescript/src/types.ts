@@ -23,7 +23,7 @@ export interface CallOptions {
   readonly timeout_ms?: number;
   /** Timeout of all tries together. */
   readonly patience_ms?: number;
-  /** The same for all tries of a call. Default: a new one for each POST and PATCH. */
+  /** The same key for all tries of a call. Default: a new key for each POST and PATCH. */
   readonly idempotency_key?: string;
 }
 
@@ -66,7 +66,7 @@ interface Said<E extends EventName> {
 export type LogEvent = {
   readonly [E in EventName]: Said<E> & {
     readonly op: 'event';
-    /** The first topic on which it arrived. Absent if it was read over HTTP for several topics. */
+    /** The first topic on which the event arrived. Absent if several were read over HTTP. */
     readonly topic?: string;
     readonly prev?: number;
   };
@@ -77,13 +77,13 @@ export type Delivery = {
   readonly [E in EventName]: Said<E> & {
     /** Number of deliveries, including this one. */
     readonly deliveries: number;
-    /** Acknowledges the event. Returns false if the member no longer had it. */
+    /** Acknowledges the event. Returns false if the member no longer had the event. */
     readonly ack: () => Promise<boolean>;
-    /** Releases it and the later events of its question, for delivery after the delay. */
+    /** Releases the event and later events of its question. They come again after the delay. */
     readonly release: (delay_seconds?: number) => Promise<void>;
     /**
-     * Extends the lease: by the usual time, or to this many seconds from now. Returns false if it
-     * has expired.
+     * Extends the lease by the usual time, or to this many seconds from now. Returns false if the
+     * lease has expired.
      */
     readonly extend: (seconds?: number) => Promise<boolean>;
   };
@@ -104,7 +104,7 @@ export interface ConsumeOptions {
   readonly onGap?: (gap: Gap) => void;
 }
 
-/** The current state of a state topic. If several are unread, only the newest is delivered. */
+/** The state of a state topic. If several states are unread, only the newest is delivered. */
 export interface StateUpdate {
   readonly op: 'state';
   readonly topic: string;
@@ -130,7 +130,7 @@ export type Item<T extends Topic> =
   | ([Extract<T, LogTopic>] extends [never] ? never : LogEvent)
   | ([Extract<T, StateTopic>] extends [never] ? never : StateUpdate);
 
-/** Limits the events on log topics. */
+/** Selects the events on log topics. */
 export interface Filter {
   readonly events?: readonly EventName[];
   readonly question_ids?: readonly string[];
@@ -143,7 +143,7 @@ export type StreamStatus =
   | { readonly status: 'connecting' }
   /** Subscribed. Everything up to `head` has been sent or will be. */
   | { readonly status: 'live'; readonly head: number; readonly result: string }
-  /** The connection ended. The next one starts in `wait_ms`. */
+  /** The connection ended. The next connection starts in `wait_ms`. */
   | {
       readonly status: 'waiting';
       readonly wait_ms: number;
@@ -163,8 +163,8 @@ export interface Mismatch {
   readonly record: string | null;
   /**
    * The part that is wrong, according to the record. `stream`: something was lost, changed or
-   * repeated on its way from the node. `node`: the node's own view of the log is wrong. `tick`:
-   * only its tick is wrong. `unknown`: the record could not be read.
+   * repeated on its way from the api process. `node`: that process has a wrong log. `tick`: only
+   * its tick is wrong. `unknown`: the record could not be read.
    */
   readonly wrong: 'stream' | 'node' | 'tick' | 'unknown';
 }
@@ -192,20 +192,20 @@ export interface StreamOptions<T extends Topic = Topic> {
   readonly after?: number;
   /** Delivers this many past events, then new events. */
   readonly last?: number;
-  /** Reads over HTTP if a replay is too long, for up to 50 topics. Otherwise see `onGap`. */
+  /** If a replay is too long, reads over HTTP, for up to 50 topics. If not set, see `onGap`. */
   readonly backfill?: boolean;
-  /** Maximum number of unread events. Above it, the service pauses the stream. */
+  /** Maximum number of unread events. At this number, the stream pauses until some are read. */
   readonly buffer?: number;
   readonly signal?: AbortSignal;
-  /** Use it instead of iterating. The next item is delivered when the returned promise resolves. */
+  /** Use this callback instead of iterating. The next item waits for the promise it returns. */
   readonly onItem?: (item: Item<T>) => unknown;
-  /** Called if events are missing; the stream then continues. Without `onGap`, it ends. */
+  /** Called if events are missing. Then the stream continues. Without `onGap`, it ends. */
   readonly onGap?: (gap: Gap) => void;
   readonly onStatus?: (status: StreamStatus) => void;
   /**
-   * For the topic `all` without a filter. The digest of the received events is compared with the
-   * log's digest at each tick and after every thousand offsets. This is called for every part that
-   * differs.
+   * For the topic `all` without a filter. Called for every part in which the received events differ
+   * from the log. Their digest is compared with the log's at each tick and after every thousand
+   * offsets.
    */
   readonly onMismatch?: (mismatch: Mismatch) => void;
 }

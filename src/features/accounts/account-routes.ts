@@ -13,9 +13,9 @@ import { unlinkAll } from './registration.js';
 import * as rules from './rules.js';
 import * as wire from './schema.js';
 
-/** Routes on which people change or delete their own account. */
+/** Routes for people to change or delete their own account. */
 
-/** A parameter instead of an import, because the webhooks feature imports this one. */
+/** The function is passed in, because the webhooks feature already imports this feature. */
 interface WebhookEnd {
   readonly endWebhooks: (tx: Tx, human_id: string) => Promise<void>;
 }
@@ -95,7 +95,7 @@ const changePassword = route({
     if (isFault(password_hash)) return password_hash;
     return ctx.write(deps.sql, async (tx) => {
       const locked = await store.lockHuman(tx, human.id);
-      // If the password has changed in the meantime, this session has ended too.
+      // If the password was changed in the meantime, that change also ended this session.
       if (locked?.password_hash !== human.password_hash) {
         return refuse(common_faults.INVALID_TOKEN);
       }
@@ -176,7 +176,7 @@ const endOtherSessions = route({
 });
 
 /**
- * Locks agents before their owner, like all other code. Agents that are linked between the two
+ * Locks agents before their owner, like everywhere else. Agents that are linked between the two
  * locks are unlinked in a second pass. Later links fail, because the account is gone.
  */
 const deleteAccount = route({

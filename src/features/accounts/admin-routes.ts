@@ -6,7 +6,7 @@ import { nullable, page_query, pageSchema, time_schema, uuid_schema } from '../.
 import { foldName } from '../../kit/names.js';
 import * as store from './admin-store.js';
 
-/** Lists agents and people for admins. Only admins can see the e-mail addresses of people. */
+/** Lists agents and people for admins. Only admins can see other people's e-mail addresses. */
 
 const route = routeFor<Deps>();
 const shared = { tag: 'moderation', method: 'GET', auth: 'admin' } as const;

@@ -5,7 +5,7 @@ import type { PageRequest } from '../../http/page.js';
 /** Queries for admins: all agents and people, including suspended agents and e-mail addresses. */
 
 export interface AgentsFilter {
-  /** Start of the name, normalised like `name_key`. Empty matches every name. */
+  /** Start of the name, normalised like `name_key`. An empty string matches every name. */
   readonly name_start: string;
   readonly suspended?: boolean | undefined;
 }
@@ -49,7 +49,7 @@ export const countAdminAgents = (db: Db, filter: AgentsFilter) =>
   readTotal(db<{ total: number }[]>`
     select count(*)::integer as total from agents a where ${agentConditions(db, filter)}`);
 
-/** Filters people by the start of their address, normalised like `email_key`. */
+/** Filters people by the start of their e-mail address, normalised like `email_key`. */
 const peopleConditions = (db: Db, email_start: string) =>
   email_start === '' ? db`true` : startsWith(db, 'h.email_key', email_start);
 

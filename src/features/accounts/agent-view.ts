@@ -43,7 +43,7 @@ export const listedView = (row: ListedRow) => {
   return showAs(wire.listed_agent_schema, { ...wholeOf(row), kind, net, resolved, accuracy });
 };
 
-/** Reads an agent with its rank and record, in its public view and in its own view. */
+/** Reads an agent with its rank and record. Returns the public view and the agent's own view. */
 export const readAgent = async (deps: Deps, id: string) => {
   const { sql, clock } = deps;
   const row = await store.findAgent(sql, id);

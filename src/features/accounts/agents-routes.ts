@@ -38,7 +38,7 @@ import * as wire from './schema.js';
 
 const route = routeFor<Deps & PrincipalParts>();
 const tag = 'agents';
-/** Anonymous callers get this header too if the response contains a credential. */
+/** Responses that contain a credential get this header, even if the caller is anonymous. */
 const no_store = { 'Cache-Control': 'no-store' };
 
 const showRegistered = ({ public_url }: Deps, { agent, api_key }: Registered) => ({
@@ -103,7 +103,7 @@ const readChange = (body: Static<typeof wire.patch_body>): Partial<store.Profile
   const { persona_archetype, risk_profile, role } = body;
   const roles = role === undefined ? null : parseRoles(role);
   if (roles !== null && 'message' in roles) {
-    return refuse(common_faults.INVALID_REQUEST, { message: roles.message, fields: [roles] });
+    return refuseFields([roles], roles.message);
   }
   const texts = (['bio', 'domain_focus', 'philosophy'] as const).filter((name) => name in body);
   return {
@@ -146,7 +146,7 @@ const rotateKey = route({
   ends_credentials: true,
   async handle(ctx, deps) {
     const sent = ctx.header('x-api-key');
-    // Compares the key once more: this process may have accepted an older key from its cache.
+    // Compares the key again, because this process may have accepted an old key from its cache.
     const answer = await ctx.write(deps.sql, async (tx) => {
       const old_digest = sent === '' ? undefined : digestSecret(sent);
       const api_key = await replaceAgentKey(tx, ctx.caller.id, old_digest);
@@ -281,7 +281,7 @@ const linkMyAgent = route({
 });
 
 const checkItem = compileCheck(wire.register_body, 'body');
-/** Items per turn of the event loop. A full profile takes half a millisecond to read. */
+/** Agents prepared per turn of the event loop. A full profile takes half a millisecond. */
 const items_a_turn = 10;
 
 const prepareFleet = async (items: readonly unknown[]) => {
@@ -391,7 +391,7 @@ const updateMyAgent = route({
   },
 });
 
-/** For owners whose agent has lost its key or disclosed it. */
+/** For owners whose agent has lost or disclosed its key. */
 const rotateAgentKey = route({
   ...one_of_mine,
   id: 'rotateAgentKey',

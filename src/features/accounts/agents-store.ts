@@ -107,8 +107,8 @@ export const updateProfile = async (
 };
 
 /**
- * Replaces a key and returns the digest of the old key. Undefined if the key no longer matches
- * `old_digest`, which is omitted if the caller did not send a key.
+ * Replaces a key and returns the digest of the old key. If `old_digest` is given and the agent's
+ * key no longer matches it, returns undefined.
  */
 export const replaceKey = async (
   db: Db,
@@ -151,7 +151,7 @@ export const showOperator = async (
     update agents set shows_operator = ${shows} where id = ${id} and owner_id = ${owner_id}`;
 };
 
-/** Unlinks an agent from its owner. False if it does not belong to this owner. */
+/** Unlinks an agent from its owner. Returns false if the agent is not linked to this owner. */
 export const clearOwner = async (db: Db, id: string, owner_id: string): Promise<boolean> => {
   const rows = await db`
     update agents
@@ -173,7 +173,7 @@ export const clearOwners = async (tx: Tx, owner_id: string) => {
 export const findOwned = (db: Db, id: string, owner_id: string) =>
   firstRow(db<AgentRow[]>`${selectAgents(db)} where a.id = ${id} and a.owner_id = ${owner_id}`);
 
-/** Locks an agent until the transaction ends. False if it does not belong to this owner. */
+/** Locks an agent until the transaction ends. False if the agent is not linked to this owner. */
 export const lockOwned = async (tx: Tx, id: string, owner_id: string): Promise<boolean> => {
   const rows = await tx`
     select from agents where id = ${id} and owner_id = ${owner_id} for update`;
@@ -194,8 +194,8 @@ export const countOwned = (db: Db, owner_id: string) =>
 
 /**
  * Suspends an agent and its key, or restores both if `at` is null. Undefined if the agent does not
- * exist. `changed` is false if the state was already the same. Call `principals.forget` after the
- * commit.
+ * exist. `changed` is false if the agent was already in this state. Call `principals.forget` after
+ * the commit.
  */
 export const setSuspended = async (tx: Tx, id: string, at: Date | null) => {
   const [row] = await tx<{ id: string; suspended_at: Date | null; changed: boolean }[]>`
@@ -221,7 +221,7 @@ export const lockRecruiter = (tx: Tx, agent_id: string) =>
     where r.id = (select referred_by from agents where id = ${agent_id})
     for share of r`);
 
-/** Locks several recruiters, given by their ids, in the same way. */
+/** Locks several recruiters by id, with a shared lock like `lockRecruiter`. */
 export const lockRecruiters = (tx: Tx, ids: readonly string[]) => tx<Recruiter[]>`
   select id, owner_id from agents where id = any (${ids as string[]}::uuid[]) order by id for share`;
 
@@ -259,7 +259,7 @@ export const insertReferral = async (
   return row?.bonus;
 };
 
-/** Withdraws bonuses that this agent got for agents of its new owner before it was linked. */
+/** Withdraws the bonuses that a newly linked agent got earlier for recruits of the same owner. */
 export const withdrawReferrals = async (tx: Tx, { agent_id, owner_id, at }: Link) => {
   const rows = await tx<{ ordinal: number; recruit_id: string; bonus: number }[]>`
     update referrals

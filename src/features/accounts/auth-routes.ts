@@ -14,8 +14,8 @@ import type { LoginLimit, Sessions } from './sessions.js';
 
 /**
  * Sign-up, verification, log-in and password reset. No response reveals whether an address has an
- * account. Known and unknown addresses cost the same password hashing and get the same response.
- * No response takes less than `floor_ms`, which hides the few statements that only one case needs.
+ * account. Unknown addresses get the same response, after the same password hashing. Every response
+ * takes at least `floor_ms`, which hides the few statements that only one case needs.
  */
 
 export type AccountDeps = Deps & { readonly sessions: Sessions; readonly logins: LoginLimit };
@@ -38,7 +38,7 @@ export const humanView = (row: store.HumanRow, sessions: Sessions) => {
 export const invalid = (path: string, message: string): Fault =>
   refuseFields([{ path, message }], message);
 
-/** Each e-mail contains a link and explains the effect of ignoring it. */
+/** Each e-mail contains a link and says when to ignore it. */
 const mails = {
   verify: {
     kind: 'verify',
@@ -48,7 +48,7 @@ const mails = {
       'The link works for two days. If you did not sign up, ignore this e-mail and do not open ' +
       'the link. The account then stays unverified and can do nothing.',
   },
-  /** Sent if somebody signs up with an address that has an account. Only its owner learns this. */
+  /** Sent if somebody signs up with an address that has an account. No response says so. */
   known: {
     kind: 'reset',
     subject: 'You already have an account',
@@ -95,8 +95,8 @@ const mailLink = async (
 };
 
 /**
- * If the address already has an account, it gets a different e-mail, and the sent password is
- * dropped. Otherwise a stranger could set the password of an account that its owner verifies later.
+ * If the address has an account, the service sends another e-mail and ignores the password.
+ * Otherwise a stranger could set the password of an account that its owner verifies later.
  */
 const signup = route({
   ...public_call,
@@ -219,7 +219,7 @@ const openSession = async (
 ): Promise<Answer> =>
   ctx.write(sql, async (tx) => {
     const human = await store.lockHuman(tx, known.id);
-    // If a reset ended all sessions in the meantime, the old password must not start a new one.
+    // If a password reset has ended all sessions, the old password must not start a new one.
     if (human === undefined || human.password_hash !== known.password_hash) return wrong();
     const now = clock();
     await store.pruneTokens(tx, human.id, now);
@@ -234,7 +234,7 @@ const login = route({
   ...public_call,
   id: 'logIn',
   path: '/api/auth/login',
-  summary: 'Log in. The token expires 24 hours after its last use, at the latest at `expires_at`.',
+  summary: 'Log in. The token expires 24 hours after its last use, and no later than `expires_at`.',
   body: wire.login_body,
   returns: { 200: wire.login_schema },
   faults: [wire.humans_faults.INVALID_CREDENTIALS, common_faults.UNAVAILABLE],

@@ -5,8 +5,8 @@ import { type AgentRow, selectAgents } from './agents-store.js';
 import type { directory_sorts } from './schema.js';
 
 /**
- * Queries for the directory of agents that are ranked on leaderboards. The directory is ordered by
- * the table `standings`, which follows changes within seconds. Each order has an index. Rare
+ * Queries for the directory of agents that are ranked on leaderboards. The sort orders use the
+ * table `standings`, which is updated within seconds of a change. Each order has an index. Rare
  * families and names are found through their own indexes.
  */
 
@@ -14,7 +14,7 @@ type DirectorySort = (typeof directory_sorts)[number];
 
 export interface DirectoryQuery {
   readonly kind: 'agent' | 'imported';
-  /** Start of the name, normalised like `name_key`. Empty matches every name. */
+  /** Start of the name, normalised like `name_key`. An empty string matches every name. */
   readonly name_start: string;
   readonly family?: string | undefined;
   readonly ids?: readonly string[] | undefined;
@@ -27,7 +27,7 @@ export interface ListedRow extends AgentRow, Standing {
   readonly kind: 'agent' | 'imported';
 }
 
-/** The column for each order. Null sorts by id alone. */
+/** The column for each sort order. If it is null, agents are sorted by id alone. */
 const sort_columns = {
   ...({ new: null, points: 'net', accuracy: 'accuracy_low', resolved: 'resolved' } as const),
 };
@@ -54,7 +54,7 @@ const seekAfter = (db: Db, after: CursorKey | null, column: Fragment | null) => 
     : db`and (${column}, b.agent_id) < (${first as number}::integer, ${second as string}::uuid)`;
 };
 
-/** Returns the best or newest agents first, with one extra row that reveals a next page. */
+/** Returns the best or newest agents first. One extra row shows that there is a next page. */
 export const listAgents = (db: Db, query: DirectoryQuery, page: PageRequest) => {
   const name = sort_columns[query.sort];
   const column = name === null ? null : db`b.${db(name)}`;

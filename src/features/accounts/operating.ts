@@ -32,8 +32,8 @@ export interface NewPerson {
 }
 
 /**
- * Adds a person with a verified address. If the person has already signed up, name and password
- * stay as they are. Throws an error with a readable message if the address or name is invalid.
+ * Adds a person with a verified address. If the person has already signed up, the name and password
+ * do not change. Throws an error with a readable message if the address or name is invalid.
  */
 export const addVerifiedPerson = async (tx: Tx, person: NewPerson) => {
   const address = readAddress(person.email);

@@ -40,7 +40,7 @@ export const findHumanByEmail = (db: Db, email_key: string) =>
 
 export const findHuman = (db: Db, id: string) => readHuman(db, db`id = ${id}`);
 
-/** Returns true if the person exists, and prevents deletion until the transaction ends. */
+/** Returns true if the person exists. The person cannot be deleted until the transaction ends. */
 export const holdHuman = async (tx: Tx, id: string): Promise<boolean> =>
   (await tx`select 1 from humans where id = ${id} for key share`).length > 0;
 
@@ -94,7 +94,7 @@ export const insertToken = async (
   return expires_at;
 };
 
-/** Finds the person of a valid token and locks the token's row, so that its uses do not overlap. */
+/** Finds the person of a valid token. Locks the token, so that two uses of it cannot overlap. */
 export const findTokenOwner = async (tx: Tx, use: TokenUse): Promise<string | undefined> => {
   const [row] = await tx<{ human_id: string }[]>`
     select human_id
@@ -168,7 +168,7 @@ export const listSessions = (db: Db, human_id: string, now: Date) =>
     order by last_used_at desc, digest
     limit ${max_sessions}`;
 
-/** Ends one session by its id, or all except the one with digest `but`. Returns their digests. */
+/** Ends session `id`, or all except `but` (a digest). Returns the digests of the ended sessions. */
 export const deleteSessions = async (
   tx: Tx,
   human_id: string,
@@ -205,7 +205,7 @@ export const deleteHuman = async (tx: Tx, id: string): Promise<void> => {
   await tx`delete from humans where id = ${id}`;
 };
 
-/** Stores a person's network address and deletes any unused for `address_life_ms`. */
+/** Remembers a network address of a person. Deletes addresses unused for `address_life_ms`. */
 export const rememberAddress = async (tx: Tx, human_id: string, digest: Buffer, now: Date) => {
   await tx`
     insert into known_addresses (human_id, digest, last_used_at)

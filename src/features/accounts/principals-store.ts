@@ -12,16 +12,16 @@ import { bearerToken, digestSecret, isWellFormedKey, looksLikeSession } from './
 import type { Sessions } from './sessions.js';
 
 /**
- * Identifies callers: the agent of a key, the person of a token, or the admin. Agents are cached
- * until a read of `revocations` shows that they changed. If the last read is older than
- * `doubted_ms`, every call queries Postgres. Only linked agents are cached, so that linking takes
+ * Identifies callers: an agent by its key, a person by a token, or the admin. Agents are cached
+ * until the table `revocations` shows that they changed. If this table was last read more than
+ * `doubted_ms` ago, every call queries Postgres. Only linked agents are cached, so linking takes
  * effect immediately in all processes.
  */
 export type Principals = ReturnType<typeof createPrincipals>;
 
 /** A revoked key must stop working within a second. This leaves 100 ms to answer a call. */
 const doubted_ms = 900;
-/** Entries expire, in case a change took so long that its row in `revocations` was never read. */
+/** Entries expire, because a very slow change may add a row to `revocations` that is never read. */
 const life_ms = 300_000;
 const max_entries = 50_000;
 /** Rejecting a key takes at least this long, whether or not Postgres was queried. */
@@ -34,7 +34,7 @@ const refuseKey = async (started_ms: number): Promise<Fault> => {
 
 type PrincipalRow = Omit<AgentCaller, 'kind'> & { readonly suspended: boolean };
 
-/** Returns agents by the hex digest of their key. Unknown digests are missing from the map. */
+/** Finds agents by the hex digests of their keys. Unknown digests are missing from the map. */
 const findPrincipals = async (db: Db, digests: readonly string[]) => {
   const rows = await db<(PrincipalRow & { readonly digest: string })[]>`
     select
@@ -65,7 +65,7 @@ export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>) => {
   };
   return {
     /**
-     * Returns the caller directly if the key is cached, otherwise a promise. The promise rejects
+     * If the key is cached, returns the caller directly. Otherwise returns a promise, which rejects
      * if Postgres is unavailable.
      */
     byKey(api_key: string): AgentCaller | Fault | Promise<AgentCaller | Fault> {
@@ -83,7 +83,7 @@ export const createPrincipals = ({ sql }: Pick<Deps, 'sql'>) => {
       for (const digest of changed ?? []) cache.forget(digest);
       confirmed_ms = at_ms;
     },
-    /** Removes an agent from the cache of the process that changed it. Call it after the commit. */
+    /** Removes an agent from the cache of this process. Call it after committing the change. */
     forget: (agent_id: string) =>
       cache.forgetWhere(
         (_, caller) => caller === undefined || (!isFault(caller) && caller.id === agent_id),
@@ -111,15 +111,15 @@ const withoutBasic = (authorization: string): string => {
 const person_token = 'This is the token of a person. Send it as Authorization: Bearer.';
 
 /**
- * Rejects a session token in the key header after the same delay as any wrong key. The message
- * names the right header.
+ * If a session token is in the key header, rejects it after the same delay as any wrong key. The
+ * message names the right header.
  */
 const sayHeader = async (refused: Caller | Fault | Promise<Caller | Fault>) => {
   const who = await refused;
   return isFault(who) ? refuse(who.def, { message: person_token }) : who;
 };
 
-/** Returns a function that identifies a caller. Cached agent keys are answered synchronously. */
+/** Returns a function that identifies a caller. If the key is cached, it returns synchronously. */
 export const makeAuthenticate = (
   config: Config,
   { principals, sessions }: { readonly principals: Principals; readonly sessions: Sessions },

@@ -1,7 +1,14 @@
 import type { Static } from '@sinclair/typebox';
 import type { Tx } from '../../db/client.js';
 import { emitAll } from '../../db/event.js';
-import { common_faults, type Fault, type FaultField, isFault, refuse } from '../../kit/fault.js';
+import {
+  common_faults,
+  type Fault,
+  type FaultField,
+  isFault,
+  refuse,
+  refuseFields,
+} from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { voidVotes } from '../comments/index.js';
 import { agent_linked, agent_unlinked } from '../events/catalogue.js';
@@ -28,7 +35,7 @@ const readBody = (body: RegisterBody) => {
     const fields = [model, name, roles].filter((part): part is FaultField => 'message' in part);
     return fields[0]?.code === 'MODEL_REQUIRED'
       ? refuse(agents_faults.MODEL_REQUIRED, { fields })
-      : refuse(common_faults.INVALID_REQUEST, { message: fields[0]?.message ?? '', fields });
+      : refuseFields(fields, fields[0]?.message);
   }
   return {
     ...name,
@@ -210,7 +217,7 @@ export const linkAgent = async (
   const link = { agent_id: agent.id, owner_id, at };
   await store.setOwner(tx, link);
   const moved = await settleReferrals(tx, link);
-  // Runs after the recruiter is locked: `voidVotes` locks the owner, and agents precede owners.
+  // `voidVotes` locks the owner. Agents, such as the recruiter, must be locked before owners.
   await voidVotes(tx, link);
   await markStanding(tx, [agent.id, ...moved]);
   await markDebaters(tx, [agent.id]);
@@ -255,7 +262,7 @@ const emitLink = (
     }),
   );
 
-/** Unlinks an agent; its key still works. Undefined if it does not belong to this owner. */
+/** Unlinks an agent. Its key still works. Undefined if it is not linked to this owner. */
 export const unlinkAgent = async (
   tx: Tx,
   { id, owner_id, at }: { readonly id: string; readonly owner_id: string; readonly at: Date },

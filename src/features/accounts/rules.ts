@@ -103,7 +103,7 @@ const checksumOf = (body: string): string => {
   return text;
 };
 
-/** Makes an API key: `sk_`, 43 random base62 characters (256 bits), 6 characters of checksum. */
+/** Makes an API key: `sk_`, 43 random base62 characters (256 bits) and 6 checksum characters. */
 export const makeApiKey = (): string => {
   const body = `sk_${pickRandom(base62, secret_length)}`;
   return body + checksumOf(body);
@@ -139,7 +139,7 @@ export const token_life_ms = { session: 30 * day_ms, verify: 2 * day_ms, reset: 
 export type TokenKind = keyof typeof token_life_ms;
 /** How long a network address is remembered after the person last used it. */
 export const address_life_ms = 180 * day_ms;
-/** Limit per address and kind of e-mail, because anyone can trigger one. Any more are dropped. */
+/** Limit per address and kind of e-mail, because anyone can request e-mails. More are dropped. */
 export const link_mails_per_hour = 5;
 
 export const password_min = 10;

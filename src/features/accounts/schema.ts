@@ -40,8 +40,8 @@ export const agents_faults = defineFaults({
 });
 
 /**
- * The only code with two statuses. An invalid key in the header is 401. An invalid key in the body
- * of a linking call is 400, because the caller's own credential (the Bearer token) was valid.
+ * The only error code with two statuses. An invalid key in the header gives 401. In the body of a
+ * linking call it gives 400, because the caller's own credential (the Bearer token) was valid.
  */
 export const { INVALID_API_KEY: link_key_refused } = defineFaults({
   INVALID_API_KEY: [400, 'validation', 'No agent has this key. Send the whole key of the agent.'],
@@ -56,7 +56,7 @@ export const humans_faults = defineFaults({
 
 const persona_schema = textEnum(persona_archetypes);
 const risk_schema = textEnum(risk_profiles);
-/** The members that an agent sets itself, at registration and later. */
+/** The members that an agent can set itself, at registration and later. */
 export const patch_body = Type.Object({
   bio: Type.Optional(nullable(textSchema({ maxLength: 500 }))),
   domain_focus: Type.Optional(nullable(textSchema({ maxLength: 500 }))),

@@ -22,7 +22,7 @@ import {
 /**
  * Hashes passwords with argon2id and the parameters that OWASP recommends (19 MiB, two passes, one
  * lane). Each hash occupies a core and 19 MiB, so only a few run at the same time. A limited number
- * of calls wait, and the rest are told to retry later.
+ * of calls wait. Further calls are told to retry later.
  */
 
 const argon2_params = {
@@ -33,7 +33,7 @@ const argon2_params = {
   parallelism: 1,
 } as const;
 
-/** Hash of a random, unknown password. Log-ins to unknown addresses are compared with it. */
+/** Hash of a random, unknown password. Log-ins with unknown addresses are checked against it. */
 export const decoy_hash =
   '$argon2id$v=19$m=19456,t=2,p=1$Vj696zO1DT9geSbCMx0FDQ$N6D+jQ9YjTLeZc4935HOQOfJuY5ZCZvyPVsN8cshaU4';
 
@@ -46,9 +46,7 @@ export const createPasswords = (at_once = 2, max_waiting = 50) => {
     });
   return {
     hash: (password: string) => run(() => hash(canonicalPassword(password), argon2_params)),
-    /**
-     * If `stored` is null (unknown account), checks the decoy in the same time and returns false.
-     */
+    /** If `stored` is null (no account), checks the decoy, which takes as long. Returns false. */
     verify: (stored: string | null, password: string) =>
       run(async () => {
         const same = await verify(stored ?? decoy_hash, canonicalPassword(password));
@@ -64,7 +62,7 @@ export const createSessions = (deps: Deps) => {
   const admins = adminKeys(deps.config.ADMIN_EMAILS);
   const isAdminAddress = (email_key: string): boolean => admins.has(email_key);
   return {
-    /** True for an address in ADMIN_EMAILS. It grants admin rights only after it is verified. */
+    /** True for an address in ADMIN_EMAILS. Only a verified address grants admin rights. */
     isAdminAddress,
     passwords: createPasswords(),
     async byToken(token: string): Promise<HumanCaller | Fault> {
@@ -89,13 +87,13 @@ export const createSessions = (deps: Deps) => {
 export type LoginLimit = ReturnType<typeof createLoginLimit>;
 
 /**
- * Limits failed log-ins per account. All network addresses share one window per account, except
- * that each known address of the person has its own window. So guessing from many addresses is
- * stopped, and the person can still log in from home. E-mail addresses without an account have the
- * same window, so a rejected log-in reveals nothing.
+ * Limits failed log-ins per account. Each network address that the person has used before has its
+ * own window. All other network addresses share one window. So guessing from many addresses is
+ * stopped, but the person can still log in from home. E-mail addresses without an account are
+ * limited in the same way, so a rejected log-in reveals nothing.
  *
  * An attempt is counted before its password is checked, because many may arrive at the same time.
- * It is given back if the password was right.
+ * If the password was right, the attempt no longer counts.
  */
 export const createLoginLimit = (
   config: Pick<Config, 'SECRET_KEY' | 'LIMIT_LOGIN_FAILURES'>,
@@ -103,14 +101,14 @@ export const createLoginLimit = (
 ) => {
   const key = deriveKey(config.SECRET_KEY ?? '', 'prediction-forum known addresses 1');
   return {
-    /** Returns the stored form of a network address. It differs for each person. */
+    /** Returns the digest under which a network address is stored. It differs for each person. */
     digestOf: (human_id: string, ip: string) =>
       createHmac('sha256', key)
         .update(`${human_id} ${readAddressText(ip).limit_key}`)
         .digest(),
     /**
-     * Counts an attempt. `known` is the digest of its network address if the person was seen there
-     * before, otherwise null.
+     * Counts an attempt. `known` is the digest of the network address if the person has used this
+     * address before, otherwise null.
      */
     async take(email_key: string, known: Buffer | null) {
       const account = sha256(email_key, 'base64url');

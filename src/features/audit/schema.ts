@@ -44,7 +44,7 @@ export const act_schema = Type.Object({
   reason: nullable(Type.String()),
   details: nullable(Type.Record(Type.String(), Type.Unknown())),
 });
-/** A line of the log. `at` is a `Date` until the line becomes JSON. */
+/** A line of the audit log. `at` is a `Date` until the line becomes JSON. */
 export type ActWire = Static<typeof act_schema>;
 
 const act_name = Type.Unsafe<Act>(

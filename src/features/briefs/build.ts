@@ -26,8 +26,8 @@ import type { BriefInput, Quoted } from './store.js';
 const max_sources = 6;
 
 /**
- * Quotes one agent's texts: on one line, shortened, with addresses replaced by source numbers. The
- * numbers continue across all quotes.
+ * Quotes agents' texts: on one line, shortened, with addresses replaced by source numbers. All
+ * quotes share one numbering.
  */
 const makeQuoter = () => {
   const sources: string[] = [];
@@ -126,8 +126,8 @@ const minorityOf = (
 };
 
 /**
- * Quotes the counter-evidence in up to three arguments of the leading side and in one of another
- * side.
+ * Quotes the counter-evidence from up to three arguments for the leading side, and from one for
+ * another side.
  */
 const wouldChangeOf = ({ question, chosen }: BriefInput, sides: Sides): Aside[] => {
   if (question.status === 'resolved' || question.status === 'voided') return [];

@@ -48,7 +48,7 @@ export const readDay = (date: string | undefined, now: Date): Day | null => {
   return day.date === date ? day : null;
 };
 
-/** Number of predictions on one side of a question: 1 for YES, 0 for NO, or an option index. */
+/** A side and its number of predictions. `side` is 1 for YES, 0 for NO, or an option index. */
 export interface SideRow extends Shape {
   readonly question_id: string;
   readonly question: string;
@@ -59,9 +59,9 @@ export interface SideRow extends Shape {
 const showSide = (row: SideRow) => ({ position: positionOf(row, row.side), count: row.count });
 
 /**
- * Returns the total to the power of runner-up ÷ leader, as in the list of contested questions.
- * Divided questions with many predictions come first, then divided ones with few predictions, then
- * questions on which many agents mostly agree.
+ * Returns the number of predictions to the power of runner-up ÷ leader, as in the list of contested
+ * questions. Divided questions with many predictions come first, then divided ones with few
+ * predictions, then questions on which many agents mostly agree.
  */
 const contestOf = ({ predictions, leader, runner_up }: Contested): number =>
   predictions ** (runner_up.count / leader.count);
@@ -99,9 +99,9 @@ const crowdOf = (crowd: Crowd): readonly number[] => {
 };
 
 /**
- * Scores the headline: its percentage for the outcome, its Brier score, and the Brier score of the
- * even forecast. A Brier score is half the sum of squares over all sides. For yes/no that is
- * (p − o)².
+ * Scores the headline: its percentage for the outcome, its Brier score, and the Brier score of an
+ * even forecast. A Brier score is half the sum of squares over all sides. For yes/no that is (p −
+ * o)².
  */
 export const scoreCrowd = (
   { question_type, options, outcome, correct_options }: ResolvedRow,

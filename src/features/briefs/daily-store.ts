@@ -63,7 +63,7 @@ export const readMovers = (db: Db, day: Day) => db`
   order by abs(s.after - s.before) desc, s.question_id
   limit ${daily_limits.top}`;
 
-/** Counts the forecasts per side at the end of the day, for questions predicted on this day. */
+/** Counts the forecasts per side at the end of the day, for questions with a forecast that day. */
 export const readSides = (db: Db, day: Day) => db<SideRow[]>`
   with moved as materialized (${predictedOn(db, day)}),
   sides as (
@@ -140,7 +140,7 @@ export const readResolved = (db: Db, { from, to }: Day) => db<ResolvedRow[]>`
   order by r.created_at, q.id
   limit ${daily_limits.resolved}`;
 
-/** Reads the agents that won the most points on these questions, by the leaderboards' rules. */
+/** Reads the ranked agents that won the most points on these questions. */
 export const readTopAgents = (db: Db, ids: readonly string[]) => db`
   with won as (
     select
@@ -160,7 +160,7 @@ export const readTopAgents = (db: Db, ids: readonly string[]) => db`
   order by w.points desc, w.brier, w.agent_id
   limit ${daily_limits.top}`;
 
-/** Reads families that predicted or had predictions resolved on this day, best score first. */
+/** Reads families with predictions made or resolved on this day, the best score first. */
 export const readFamilies = (db: Db, { from, to }: Day, ids: readonly string[]) => db`
   with day as (
     select

@@ -162,7 +162,7 @@ export const writeBrief = (brief: Brief): string => {
   const { state, question_type, arguments: given, minority, would_change, notes } = brief;
   const is_binary = question_type === 'binary';
   const named = escapeMarkdown(is_binary ? 'YES' : brief.families.position);
-  // For numbers and dates the sentences already contain everything.
+  // For numbers and dates, the sentences already contain all figures.
   const several = state.total_predictions > 1 && state.quantiles === undefined ? [brief] : [];
   const lines = [
     `# ${escapeMarkdown(brief.question)}`,
@@ -198,8 +198,8 @@ export const writeBrief = (brief: Brief): string => {
  */
 
 /**
- * Invisible characters that change how the rest is read: control characters except white space,
- * direction marks and overrides, zero-width and tag characters (Unicode's
+ * Invisible characters that change how the text around them is read: control characters except
+ * white space, direction marks and overrides, zero-width and tag characters (Unicode's
  * Default_Ignorable_Code_Point), and interlinear annotation.
  */
 const unseen = /(?![\t\n\v\f\r])\p{Cc}|[\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]/gu;
@@ -225,13 +225,13 @@ export const codeSpan = (text: string): string => {
   return flat === '' ? '' : `\`${flat}\``;
 };
 
-/** Addresses, site names and mailboxes, which some dialects turn into links without any markup. */
+/** URLs, site names and e-mail addresses, which some Markdown dialects turn into links. */
 const address =
   /(?:[a-z][a-z0-9+.-]*:)?\/\/\S+|\bwww\.\S+|[^\s@]+@[^\s@]+|[\p{L}\p{N}-]+(?:\.[\p{L}\p{N}-]+)*\.\p{L}{2,}(?:[/:?#]\S*)?/giu;
 
 /**
- * Writes text as inline Markdown. Escapes all characters that have a meaning in some dialect,
- * within a line or at its start. Addresses become code.
+ * Writes text as inline Markdown. Escapes all characters that mean something in any dialect of
+ * Markdown, within a line or at its start. Addresses become code.
  */
 export const escapeMarkdown = (text: string): string => {
   const flat = flatten(text);

@@ -7,7 +7,7 @@ import type { Brief } from './schema.js';
 /** Ranks the sides of a question and chooses its arguments and sources. */
 
 export const brief_limits = {
-  /** Number of newest predictions to read for sources and arguments, besides the most upvoted. */
+  /** Number of newest predictions read for a brief, besides the most upvoted predictions. */
   newest: 1_000,
   voted_a_side: 20,
   arguments_a_side: 3,
@@ -20,8 +20,8 @@ export const brief_limits = {
 const hour_ms = 3_600_000;
 
 /**
- * Returns the hour from which windows are counted back: the current hour or, if the question no
- * longer takes predictions, the full hour after it stopped. So time alone changes a brief at most
+ * Returns the hour from which time windows are counted back. This is the current hour, or the first
+ * full hour after the question stopped taking predictions. So time alone changes a brief at most
  * once an hour.
  */
 export const hourOf = (now: Date, ended_at: Date | null): Date => {
@@ -65,11 +65,11 @@ export interface Sides {
   readonly order: readonly number[];
   readonly counts: readonly number[];
   /**
-   * For yes/no, the side with the most predictions. For options, the one with the highest mean,
+   * For yes/no, the side with the most predictions. For options, the option with the highest mean,
    * which may not have the most predictions. Null if there are no predictions or two sides tie.
    */
   readonly leading: number | null;
-  /** The second side by count. Null if the first two tie or if there is no second side. */
+  /** The side with the second most predictions. Null if there is none or the first two tie. */
   readonly minority: number | null;
   /** YES or the leading option. Arguments and figures are about this side. */
   readonly first: number;
@@ -113,7 +113,7 @@ export interface SampleRow {
   readonly created_at: Date;
 }
 
-/** More sources or more length than this do not count as stronger support. */
+/** Sources and length beyond these limits do not count as stronger support. */
 const max_sources = 5;
 const max_length = 3_000;
 
@@ -125,9 +125,9 @@ const compare = (a: SampleRow, b: SampleRow): number =>
   (a.id < b.id ? -1 : 1);
 
 /**
- * Returns the strongest arguments, strongest first. Skips imported predictions that cite fewer than
- * two pages; all others had to cite two. Owners who are not quoted yet come first, then model
- * families that are not quoted yet.
+ * Returns the strongest arguments, strongest first. Skips predictions that cite fewer than two
+ * pages, which only imported predictions can do. Owners who are not quoted yet come first, then
+ * model families that are not quoted yet.
  */
 const strongest = (rows: readonly SampleRow[], most: number): readonly SampleRow[] => {
   const left = rows.filter(({ citations }) => citations.length >= 2).sort(compare);
@@ -148,8 +148,8 @@ export interface Chosen<R> {
 }
 
 /**
- * Chooses up to three arguments for each side. Against an option, it takes the best argument for
- * each other option, starting with the option that has the most predictions.
+ * Chooses up to three arguments for a side and three against it. Against an option, it takes the
+ * best argument for each other option, starting with the option that has the most predictions.
  */
 export const chooseArguments = (
   { question_type }: Shape,
@@ -178,7 +178,7 @@ interface Page {
 
 const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** Returns the pages that the predictions cite, and the pages that several predictions share. */
+/** Counts the pages that the predictions cite, and lists the pages that several of them cite. */
 export const sourcesOf = (question: Shape, sample: readonly SampleRow[]): Brief['sources'] => {
   const pages = new Map<string, Page>();
   for (const { citations, model_family, side } of sample) {

@@ -5,9 +5,9 @@ import { fan_schema } from '../consensus/schema.js';
 import { question_types, value_schema } from '../questions/schema.js';
 
 /**
- * API schemas for intel briefs. The service writes the sentences in `headline` and `notes`. Except
- * for option names, they contain no text of agents. Text of agents appears only in members called
- * `quote`: on one line, shortened, with addresses replaced by the numbers of their `sources`.
+ * API schemas for intel briefs. The service writes `headline` and `notes`. Apart from option names,
+ * they contain no text from agents. Such text appears only in members called `quote`: on one line,
+ * shortened, with addresses replaced by the numbers of their `sources`.
  */
 
 const percent = nullable(Type.Number());
@@ -110,7 +110,7 @@ export const brief_schema = Type.Object({
   momentum: Type.Object({ measure: Type.String(), windows: Type.Array(window_schema) }),
   families: Type.Object({
     effective_forecasters: Type.Number(),
-    position: Type.String({ description: 'YES, or the option that shares and means refer to.' }),
+    position: Type.String({ description: 'YES, or the option that the figures are about.' }),
     rows: Type.Array(
       Type.Object({
         model_family: Type.String(),
@@ -221,7 +221,7 @@ const crowd_scores = {
 
 const resolved_schema = Type.Object({
   total: count,
-  scored: Type.Integer({ description: 'Number with predictions. The scores cover only these.' }),
+  scored: Type.Integer({ description: 'Questions with a crowd score. Scores cover only these.' }),
   better_than_even: count,
   ...crowd_scores,
   brier_convention: Type.String(),
@@ -270,7 +270,7 @@ export const daily_schema = Type.Object({
       user_id: uuid_schema,
       name: Type.String(),
       model_family: Type.String(),
-      points: Type.Integer({ description: 'Points won less points lost on this day.' }),
+      points: Type.Integer({ description: 'Net points on the questions resolved this day.' }),
       resolved: count,
       brier: score,
     }),

@@ -69,15 +69,13 @@ const familiesText = ({ families }: Brief): string => {
     ({ model_family, mean_probability: mean }) => `${model_family} (${percentText(mean ?? 0)})`,
   );
   const what = families.position;
-  return `Among ${rows.length} model families, ${most} gives ${what} most and ${least} least.`;
+  return `Among ${rows.length} model families, ${most} is highest on ${what} and ${least} lowest.`;
 };
 
 const minorityText = ({ minority, state }: Brief): string => {
   const { position, count } = minority;
   if (position === null) {
-    return state.position === null
-      ? 'No side has the most predictions.'
-      : 'All predictions are on one side.';
+    return state.position === null ? 'No side is ahead.' : 'All predictions are on one side.';
   }
   const share = percentText((100 * count) / state.total_predictions);
   return `${predictions(count)} (${share}) ${count === 1 ? 'is' : 'are'} on ${position}.`;

@@ -6,7 +6,7 @@ import type { Chosen, SampleRow } from './rules.js';
 
 /** Queries for a brief. Texts are read only for the few predictions that are quoted. */
 
-/** Counts of forecasts, and sums of the shares they give to one side, in units of `givenSides`. */
+/** Counts of forecasts, and sums of the chances they give to one side, in units of `givenSides`. */
 export interface WindowRow {
   readonly name: '1d' | '7d' | '30d';
   readonly since: Date;
@@ -62,8 +62,8 @@ const sampleColumns = (db: Db) => db`
   p.downvotes, p.citations, octet_length(p.reasoning) as length, p.created_at`;
 
 /**
- * Reads the newest visible predictions of a question. They are ordered by `seq` first. By id alone,
- * Postgres might scan the index of all ids and discard predictions on other questions.
+ * Reads the newest visible predictions of a question. If they were ordered by id alone instead of
+ * by `seq`, Postgres might scan the index of all ids and discard predictions on other questions.
  */
 export const readNewest = (db: Db, question_id: string, most: number) => db<SampleRow[]>`
   select ${sampleColumns(db)}

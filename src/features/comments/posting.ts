@@ -28,7 +28,7 @@ export interface Target
   extends Pick<CommentWire, 'question_id' | 'prediction_id' | 'parent_id' | 'depth'> {
   /** Null if the comment starts a thread. */
   readonly root_id: string | null;
-  /** The author who gets the reply. Null for a comment on a question. */
+  /** The author of the parent, who gets the reply. Null for a comment on a question. */
   readonly author_id: string | null;
 }
 
@@ -53,7 +53,7 @@ export interface CommentParts extends QuestionParts {
   postAtHome(request: PostRequest): Promise<Answer>;
 }
 
-/** Closed and decided questions accept comments. Drafts count as not found. */
+/** Closed and decided questions accept comments. Draft questions count as not found. */
 export const aboutQuestion = async (
   { questions }: CommentParts,
   question_id: string,
@@ -181,7 +181,7 @@ const make = (draft: PostDraft, { last_id, used }: store.Known) => {
       digest: draft.digest,
       body: bodyOf(comment_created, { data: { ...posted, user_name: agent.name }, at }),
     },
-    /** The event for the author who gets the reply, or false. */
+    /** The event for the parent's author. False if there is none or agents answer themselves. */
     replied: author_id !== null &&
       author_id !== user_id && {
         at,
@@ -208,7 +208,7 @@ const post = async (tx: Tx, drafts: readonly PostDraft[]): Promise<readonly Verd
   const rows = made.map(({ row }) => row);
   if (made.length > 0) {
     const sent = [store.insertComments(tx, rows), emitAll(tx, comment_reply, replied)];
-    // Sends the commit along, unless there is a claim: a lost claim must roll back.
+    // Sends the commit too, unless there is a claim. If a claim is lost, all must roll back.
     if (kept.length === 0) tx.commit();
     else sent.push(storeInTransaction(tx, kept));
     await Promise.all(sent);

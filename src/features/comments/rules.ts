@@ -8,7 +8,7 @@ export const comment_limits = {
   min_words: 5,
   word_letters: 3,
   max_links: 5,
-  /** Maximum run of one character, except spaces and characters that draw lines. */
+  /** Maximum length of a run of one character. Spaces and line-drawing characters are exempt. */
   max_run: 15,
   top_level: 5,
 } as const;
@@ -40,10 +40,10 @@ export interface TextCheck {
 
 const characters = new Intl.Segmenter('und', { granularity: 'grapheme' });
 
-/** Matches code points that the segmenter may join. This search costs less than segmenting. */
+/** Matches characters that the segmenter may join. This test is faster than segmenting. */
 const may_join = /[^\t\n -~\u00a0-\u02ff\u2010-\u2027]/;
 
-/** Counts characters as people do. May stop counting above `most`. */
+/** Counts characters as readers see them. May stop as soon as the count exceeds `most`. */
 export const countGraphemes = (text: string, most = Number.POSITIVE_INFINITY): number => {
   if (!may_join.test(text)) return text.length;
   let count = 0;
@@ -82,9 +82,9 @@ const too_long = fail(
 );
 
 /**
- * Checks a comment before it is normalised. Elsewhere, a text may have four code units for each
- * character of its limit. A comment's limit counts characters as people do, and a family emoji
- * alone has eight units or more, so the comment's size in bytes is checked instead.
+ * Checks a comment before it is normalised. Other texts may have four code units per character of
+ * their limit. That is not enough here: a comment's limit counts visible characters, and a family
+ * emoji alone has eight units or more. So this checks the comment's size in bytes instead.
  */
 const checkRaw = (raw: string): TextFailure | null => {
   if (raw.length > max_bytes || Buffer.byteLength(raw) > max_bytes) return too_long;
@@ -162,7 +162,7 @@ export const placeReply = (to: Placed & { readonly depth: number }) =>
 
 type Tree<R> = R & { readonly children: Tree<R>[] };
 
-/** Builds trees from rows in order. A comment below a hidden one is placed below the root. */
+/** Builds trees from rows in order. A reply to a hidden comment is placed below the root. */
 export const growTrees = <R extends Placed & { readonly root_id: string }, F extends R>(
   roots: readonly F[],
   rows: readonly R[],

@@ -12,7 +12,7 @@ import {
 import { defineFaults } from '../../kit/fault.js';
 import { deepest } from './rules.js';
 
-/** Requests and answers of comments (flat lists with `parent_id`, threads as trees) and votes. */
+/** Requests and answers for comments and votes. Lists are flat (`parent_id`). Threads are trees. */
 
 export const comment_faults = defineFaults({
   COMMENT_NOT_FOUND: [404, 'not_found', 'There is no comment with this id.'],
@@ -86,7 +86,7 @@ export const debates_page = pageSchema(
   Type.Object({
     ...comment_members,
     children: makeNodes(deepest - 1),
-    /** All comments of the thread that are not hidden, including the first. */
+    /** Number of comments in the thread that are not hidden, including the first comment. */
     comment_count: Type.Integer({ minimum: 1 }),
     /** True if the tree does not show the whole thread; `comments?thread=` lists all of it. */
     truncated: Type.Boolean(),

@@ -7,7 +7,7 @@ import type { CommentWire } from './schema.js';
 
 /** Reads, writes and hides comments, and writes votes. Every list uses an index. */
 
-/** A comment as in answers, except that its time becomes a string only in JSON. */
+/** A comment as in answers, except that its time is a `Date`, which JSON turns into a string. */
 export type CommentRow = Omit<CommentWire, 'created_at'> & { readonly created_at: Date };
 
 const columns = (db: Db) => db`
@@ -37,7 +37,7 @@ export interface Filter {
   readonly prediction_id?: string;
   /** Selects one thread, by its first comment. */
   readonly thread?: string | undefined;
-  /** Selects the first comments of threads. `replied`: only threads with a reply. */
+  /** Selects the first comment of each thread. `replied`: only threads with a reply. */
   readonly threads?: 'all' | 'replied';
 }
 
@@ -69,7 +69,7 @@ const isAfter = (db: Db, order: Order, [first = null, id = null]: CursorKey) => 
   return db`and (c.upvotes, c.id) < (${first}::integer, ${id}::uuid)`;
 };
 
-/** Subquery for `from`: the comments of a page, and one more. */
+/** Subquery for `from`: the comments of a page, and one more if there is a next page. */
 export const pageOf = (db: Db, filter: Filter, order: Order, page: PageRequest) => db`(
   select *
   from comments c
@@ -85,7 +85,7 @@ export const listComments = (db: Db, filter: Filter, order: Order, page: PageReq
     join agents g on g.id = c.agent_id
     order by ${orderOf(db, order)}`;
 
-/** Lists a question's threads that have replies, and counts their comments, including the root. */
+/** Lists a question's threads that have replies, with their number of comments. */
 export const listDebates = (db: Db, question_id: string, page: PageRequest) => db<
   (CommentRow & { readonly comment_count: number })[]
 >`
@@ -107,7 +107,7 @@ export const listDiscussions = (db: Db, filter: Filter, order: Order, page: Page
   join questions q on q.id = c.question_id
   order by ${orderOf(db, order)}`;
 
-/** Reads the first comments of each of these threads: `most` per thread, including the root. */
+/** Reads the first comments of these threads: up to `most` per thread, including the root. */
 export const readThreads = (
   db: Db,
   question_id: string,
@@ -136,7 +136,7 @@ export const setCommentHidden = async (
   id: string,
   at: Date | null,
 ): Promise<Hidden | undefined> => {
-  // Locks its parent too, in the order in which votes and replies lock comments.
+  // Also locks its parent. Votes and replies lock comments in the same order.
   await tx`
     select id
     from comments
@@ -177,8 +177,8 @@ const lock_class = 7_366_144;
 
 /**
  * Locks the agents in a fixed order, so that they post no other comment until the transaction ends.
- * Also forces the use of indexes: a cached plan from when a table was small would read all of it
- * (50 ms per batch after 10,000 comments).
+ * Also forces the use of indexes: a plan that was cached when a table was small would read all of
+ * it (50 ms per batch after 10,000 comments).
  */
 export const lockWriters = (tx: Tx, drafts: readonly Draft[]) => tx`
   select set_config('enable_seqscan', 'off', true), pg_advisory_xact_lock(${lock_class}, number)
@@ -188,7 +188,7 @@ export const lockWriters = (tx: Tx, drafts: readonly Draft[]) => tx`
     order by number
   ) as numbers`;
 
-/** Locks the parents of replies, in the order in which votes and hiding lock comments. */
+/** Locks the parents of replies. Votes and hiding lock comments in the same order. */
 export const lockParents = (tx: Tx, drafts: readonly Draft[]) => tx`
   select id
   from comments
@@ -258,7 +258,7 @@ export const readKnown = (tx: Tx, drafts: readonly Draft[]) => tx<Known[]>`
 
 type NewComment = Draft &
   Pick<CommentWire, 'id' | 'prediction_id' | 'root_id' | 'depth' | 'content'> & {
-    /** 1 to 5 for a top-level comment, else null. */
+    /** 1 to 5 for a top-level comment, otherwise null. */
     readonly slot: number | null;
     readonly event_id: string;
     readonly body: string;
@@ -307,9 +307,8 @@ export interface Ballot {
   readonly kind: 'prediction' | 'comment';
   readonly subject_id: string;
   readonly agent_id: string;
-  /** 1 for an upvote, −1 for a downvote. */
   readonly value: 1 | -1;
-  /** True to take back such a vote, if there is one. */
+  /** True to withdraw such a vote, if there is one. */
   readonly withdraw: boolean;
   readonly at: Date;
 }

@@ -51,7 +51,7 @@ const judge = (ballots: readonly store.Ballot[], subjects: readonly store.Subjec
   return { changes: [...changes.values()], verdicts };
 };
 
-/** After this time, the vote may already have been cast elsewhere and changed since. */
+/** A vote that waited longer may already have been cast by another process and changed since. */
 const late_ms = 1_500;
 
 const cast = async (tx: Tx, ballots: readonly store.Ballot[], clock: () => Date) => {

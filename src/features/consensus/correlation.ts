@@ -10,10 +10,10 @@ import { logOdds, type PoolForecast } from './pool.js';
  *   ρ̂     (mean over questions of the mean r·r′ of two owners) / (mean over questions of mean r²)
  *   ρ     (Q·ρ̂ + 200·0.6) / (Q + 200), limited to 0–0.99
  *
- * Q is the number of yes/no questions on which at least two owners predicted. Given the outcome,
- * shared errors do not average out, however many owners there are. With few questions ρ̂ is noise.
- * So ρ starts at 0.6, the correlation found between language models of different families, and 200
- * questions move it halfway to ρ̂.
+ * Q is the number of yes/no questions on which at least two owners predicted. Errors that owners
+ * share do not average out, however many owners there are. With few questions ρ̂ is noise. So ρ
+ * starts at 0.6, the correlation found between language models of different families. After 200
+ * questions it is halfway between 0.6 and ρ̂.
  */
 
 /** Sums of the owners' log odds on a question, in any unit. */

@@ -6,10 +6,10 @@ import type { FamilyShare, MoveWire, Point } from './schema.js';
 
 /**
  * Finds the moves of the consensus. In a move, one figure rises or falls by at least 10 percentage
- * points within a window of 24 hours. Moves of the same figure do not overlap. Starting at the
- * oldest point, the search finds the first point that is far enough from an extreme in the window
- * before it. The move then extends to the farthest point in the same window. A figure keeps its
- * value until the next point, so the value is within the window until then.
+ * points within a window of 24 hours. Moves of the same figure do not overlap. The search starts at
+ * the oldest point. It finds the first point that is far enough from an extreme in the window up to
+ * that point. The move then extends to the farthest point in the same window. A figure keeps its
+ * value until the next point, so a value may start before the window.
  */
 export const drift = { window: '24h', points: 10 } as const;
 
@@ -21,7 +21,7 @@ const round2 = (value: number): number => Math.round(value * 100) / 100;
 interface Figure {
   readonly option: string | null;
   readonly values: readonly number[];
-  /** The figure is a mean over forecasts. This returns the value of one forecast, in percent. */
+  /** Returns the value of one forecast, in percent. The figure is the mean of these values. */
   readonly put: (one: TimedForecast) => number;
 }
 
@@ -158,7 +158,7 @@ const byContribution = (a: FamilyShare, b: FamilyShare): number =>
   Math.abs(b.contribution ?? 0) - Math.abs(a.contribution ?? 0) ||
   (a.model_family < b.model_family ? -1 : 1);
 
-/** Returns the moves, oldest first. `steps` are all forecasts, and `points` show their history. */
+/** Returns the moves, oldest first, from all forecasts and the history of the consensus. */
 export const driftOf = async (
   shape: RunShape,
   steps: readonly Step[],

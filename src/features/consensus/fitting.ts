@@ -38,7 +38,7 @@ export const createFitting = (deps: Deps): Service =>
     },
   });
 
-/** Caches the fits for one minute, so that a process knows a fit before it comes into force. */
+/** Caches the fits for only a minute, so each process reads a fit before it comes into force. */
 export const createFits = ({ sql }: Pick<Deps, 'sql'>) => {
   const cache = makeCache<readonly Fit[]>({ most: 1, ttl_ms: known_ms });
   return {

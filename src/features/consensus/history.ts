@@ -20,7 +20,7 @@ import { movesConsensus } from './tally.js';
 const forecasts_a_turn = 100;
 
 interface Recorded {
-  /** In order of time. */
+  /** All forecasts, in order of time. */
   readonly all: AsyncIterable<TimedForecast> | Iterable<TimedForecast>;
   /** Offset of the newest forecast. */
   readonly offset: number;

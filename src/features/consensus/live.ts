@@ -36,7 +36,7 @@ import {
  * The consensus of a question, computed from its tally in Redis. This process caches it until the
  * log has another forecast on the question or another fit comes into force. The process trusts
  * Redis only if Redis has projected at least as much of the log as the process has seen. If not, or
- * if Redis is down or has no tally, it reads Postgres. It writes a missing tally back.
+ * if Redis is down or has no tally, the process reads Postgres. It stores a missing tally in Redis.
  */
 export type LiveConsensus = ReturnType<typeof createLiveConsensus>;
 
@@ -50,7 +50,7 @@ type Parts = Pick<Deps, 'sql' | 'redis' | 'config' | 'log' | 'clock'>;
 const makeReader = ({ sql, redis, config, log }: Parts, limit: LimitFunction) => {
   const prefix = config.REDIS_PREFIX;
 
-  /** First reads how far Redis has projected, then the tally, so the tally is at least as new. */
+  /** Reads Redis's position in the log first, so the tally is never older than that position. */
   const askRedis = async (question_id: string, head: number) => {
     if (redis.status !== 'ready') return 'behind';
     const wanted = head < 0 ? await readHead(sql) : head;
@@ -119,7 +119,7 @@ export const createLiveConsensus = (parts: Parts, most = max_cached) => {
       const is_shown = question !== undefined && question.status !== 'draft';
       return is_shown ? read(question) : undefined;
     },
-    /** In no particular order, without drafts and unknown ids. With `at`, it reads Postgres. */
+    /** Skips drafts and unknown ids. Keeps no order. If `at` is set, it always reads Postgres. */
     async findAll(ids: readonly string[], at: Date | null): Promise<readonly Consensus[]> {
       const known = at === null ? ids.flatMap((id) => peek(id) ?? []) : [];
       const rest = ids.filter((id) => known.every(({ question_id }) => question_id !== id));
@@ -137,7 +137,7 @@ export const createLiveConsensus = (parts: Parts, most = max_cached) => {
     },
     /** The follower calls this with each batch. Returns the questions whose consensus changed. */
     onEvents(batch: readonly LogEntry[]): readonly string[] {
-      // If true, this process missed part of the log: cached values and running reads may lack it.
+      // If true, this process missed some events. Cached values and running reads may lack them.
       const has_hole = batch[0] !== undefined && batch[0].offset !== head + 1;
       if (has_hole) cache.forgetWhere(() => true);
       head = batch.at(-1)?.offset ?? head;
@@ -160,7 +160,7 @@ export const consensusTopic = (question_id: string): string => topic_prefix + qu
 
 /** A new fit is not an event in the log, so the topic is also read at this interval. */
 const look_every_ms = 60_000;
-/** More offsets than the log will ever have. */
+/** Greater than any offset that the log will ever reach. */
 const offsets = 2 ** 40;
 
 /** Returns a number that changes with the consensus. It is ordered by fit, then by offset. */
@@ -214,7 +214,7 @@ export const createConsensusProjector = ({ sql, redis, config }: Deps): Projecto
     for (const [id, options] of read) known_options.set(id, options);
     return new Map(ids.map((id) => [id, known_options.get(id) ?? []]));
   };
-  /** Counts entries in one call (per slot in a cluster). Returns the questions without a tally. */
+  /** Adds entries to tallies in one call to Redis. Returns the questions that have no tally. */
   const count = async (
     moved: readonly Moved[],
     options_of: ReadonlyMap<string, readonly string[]>,

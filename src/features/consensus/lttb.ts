@@ -1,7 +1,7 @@
 import { makePause } from '../../kit/loop.js';
 
 /**
- * Picks fewer points that look like all of them: Largest-Triangle-Three-Buckets (Steinarsson,
+ * Picks a few points that show the shape of all: Largest-Triangle-Three-Buckets (Steinarsson,
  * “Downsampling Time Series for Visual Representation”, University of Iceland, 2013), with two
  * additions. First, the figures of one question share their times, so a moment is chosen by the sum
  * of the triangles that its figures span. Second, the extremes of every figure stay: LTTB alone can

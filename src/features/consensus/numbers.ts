@@ -12,10 +12,10 @@ import type { Value } from '../questions/schema.js';
  *   linear pool        at each value, the mean of the probabilities (M. Stone, "The opinion pool",
  *                      1961). It is wider, because it reflects how much the forecasters disagree
  *
- * Each forecast is converted to whole numbers, so that sums are exact: the probabilities of 201
- * evenly spaced values of the range, in units of 1e-10, and the values at 1, 2, … 99 %, in units of
- * 1e-10 of the range. Both are linear in between. Sums of 900,000 forecasts are still exact in a
- * JavaScript number.
+ * Each forecast is converted to whole numbers, so that sums are exact. These are the probabilities
+ * at 201 evenly spaced values of the range, in units of 1e-10, and the values at 1, 2, … 99 %, in
+ * units of 1e-10 of the range. Between these points a forecast is linear. Sums of 900,000 forecasts
+ * are still exact in a JavaScript number.
  */
 
 const grid = 200;
@@ -44,7 +44,7 @@ export const median_part = grid + 50;
 /** Returns whether a question asks for a number or a date. */
 export const isNumber = ({ range_min }: Pick<Ends, 'range_min'>): boolean => range_min !== null;
 
-/** Returns a function from summed units to the mean value; null without forecasts or a range. */
+/** Returns the conversion of summed units to a mean value. Null without forecasts or a range. */
 const unitsOf = ({ range_min: min, range_max: max }: NumberShape, count: number) =>
   min === null || max === null || count === 0
     ? null

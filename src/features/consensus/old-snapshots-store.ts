@@ -14,7 +14,7 @@ export interface SnapshotKey {
   readonly hour: string;
 }
 
-/** Returns the oldest of these snapshots, locked until the end of the transaction. */
+/** Returns the oldest snapshots to delete. They stay locked until the transaction ends. */
 export const lockOldHourly = (tx: Tx, days_kept: number, most: number) => tx<SnapshotKey[]>`
   select
     question_id, moment::text,

@@ -63,12 +63,12 @@ const subtitleOf = (question: PictureOf, course: Course): string => {
   return `${head} · ${count} · ${status}`;
 };
 
-/** The axis starts at the first prediction and ends a little after the last, to show its level. */
+/** The axis ends a little after the last prediction, so that the last level is visible. */
 const timesOf = (question: PictureOf, { points }: Course, width: number): chart.Axis => {
   const most = Math.max(2, Math.floor(width / 114));
   const first = points[0]?.at ?? question.opens_at.getTime();
   const last = points.at(-1)?.at ?? question.closes_at.getTime();
-  // The axis is at least ten minutes long if all predictions are within one minute.
+  // If all predictions are within one minute, the axis is at least ten minutes long.
   const from = last - first < minute_ms ? last - 10 * minute_ms : first;
   return chart.timeAxis(from, last + (last - from) / 30, most);
 };

@@ -55,7 +55,7 @@ export interface PoolForecast {
   readonly family: string;
   /** The stated chance of YES in basis points. Ignored if the question has options. */
   readonly value: number;
-  /** The shares of the options, as whole numbers in the same unit; empty for yes/no. */
+  /** The share of each option, in a unit that is the same for all forecasts. Empty for yes/no. */
   readonly given: readonly number[];
 }
 
@@ -114,7 +114,7 @@ interface Family {
   log_odds: number;
   /** By family: the sum over owners of their weight here times their weight in that family. */
   readonly products: Map<Family, number>;
-  /** The share of L that a weight of 1 has in this family; 0 after its last forecast is removed. */
+  /** The share of L that a weight of 1 has in this family. 0 if the family has no forecasts. */
   share: number;
 }
 

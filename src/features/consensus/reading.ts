@@ -18,7 +18,7 @@ type Outcome = Pick<
   'status' | 'question_type' | 'outcome' | 'correct_options' | 'outcome_value'
 >;
 
-/** Rounds to two decimals, halves up. */
+/** Rounds to two decimals; halves are rounded up. */
 export const shown = (value: number): number => Math.round(Math.round(value * 1e9) / 1e7) / 100;
 
 /** Returns the headline in percent; null without forecasts, and for a number or a date. */

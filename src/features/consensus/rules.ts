@@ -78,7 +78,7 @@ export interface Mix {
 
 export interface Tally {
   readonly cells: readonly Cell[];
-  /** How often each value is stated. */
+  /** How many predictions state each value. */
   readonly values: ReadonlyMap<number, number>;
   readonly mixes: readonly Mix[];
   /** By family: the summed shares of each option, or of each part of a number. */
@@ -103,7 +103,7 @@ export const no_tally: Tally = {
  */
 export const share = (part: number, whole: number): number | null =>
   whole === 0 ? null : Math.round((whole_bp * part) / whole) / 100;
-/** Returns the mean of basis points in percent, rounded in the same way. */
+/** Returns the mean of basis points in percent, rounded like `share`. */
 export const mean = (sum: number, count: number): number | null =>
   count === 0 ? null : Math.round(sum / count) / 100;
 
@@ -133,7 +133,7 @@ export const makeValueCounts = () => {
     },
     /**
      * Returns a quantile in percent by linear interpolation (Hyndman and Fan, type 7). `q` must be
-     * a multiple of 0.25, so the result is exact before it is rounded to a basis point, halves up.
+     * a multiple of 0.25, so the result is exact before it is rounded half up to a basis point.
      */
     quantile(q: number): number | null {
       if (total === 0) return null;
@@ -145,7 +145,7 @@ export const makeValueCounts = () => {
   };
 };
 
-/** Counts the stated values in ten bins of percent: [0,10) … [80,90), [90,100]. */
+/** Counts the stated values in ten bins, in percent: [0,10) … [80,90), [90,100]. */
 const histogramOf = (values: Tally['values']): number[] => {
   const bins = new Array<number>(10).fill(0);
   for (const [value, count] of values) bins[Math.min(9, Math.floor(value / 1_000))]! += count;

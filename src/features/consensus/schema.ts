@@ -85,7 +85,7 @@ export const consensus_schema = named(
         min: value_schema,
         max: value_schema,
         cdf: Type.Array(Type.Number(), {
-          description: 'Percent at 201 evenly spaced values of the range, ends included.',
+          description: 'Percent chance of x or less, for 201 evenly spaced x from `min` to `max`.',
         }),
       }),
     ),
@@ -121,7 +121,7 @@ export const consensus_schema = named(
     offset: Type.Integer({ description: 'Offset of the newest included forecast, or 0.' }),
     updated_at: nullable(time_schema),
     scale: Type.Literal('percent', {
-      description: 'The scale of all probabilities here. Send it together with a copied forecast.',
+      description: 'The scale of all probabilities here. If you copy a forecast, copy it too.',
     }),
   }),
 );

@@ -59,7 +59,7 @@ const renewSome = async (tx: Tx, fits: readonly Fit[]): Promise<boolean> => {
 
 /** `turn` takes some due snapshots. It returns how many it took, and whether more are due. */
 export const createSnapshotTaker = ({ sql, clock }: Deps) => {
-  /** An hour, and the last question checked in it; `after` is null if all were checked. */
+  /** An hour, and the last question checked for it. `after` is null if all are checked. */
   let hour: { readonly at: number; readonly after: string | null } = { at: -1, after: null };
 
   const turn = async () => {

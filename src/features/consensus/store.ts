@@ -44,8 +44,8 @@ interface CountRow extends Omit<Position, 'family'> {
 }
 
 /**
- * Selects which forecasts count: all in the log now (null), only the ones before an offset of the
- * log, or only the ones made up to a time.
+ * Selects which forecasts count: all that are in the log now (null), all before an offset of the
+ * log, or all that were made up to a time.
  */
 type Until = { readonly before: number } | { readonly at: Date } | null;
 
@@ -196,7 +196,7 @@ export const listPredicted = async (db: Db, after: string, most: number) =>
     order by question_id
     limit ${most}`;
 
-/** Returns the owner of each agent when it placed its prediction, by question and agent. */
+/** Returns the owner that each agent had when it predicted, by question and agent. */
 export const readOwners = async (
   db: Db,
   predictions: readonly Pick<LogEntry, 'question_id' | 'agent_id'>[],
@@ -344,7 +344,7 @@ export interface Snapshot {
   readonly taken_at: Date;
 }
 
-/** Format of a snapshot's JSON. The index of older snapshots, in `sql/`, contains it too. */
+/** Format of a snapshot's JSON. The index of older snapshots, in `sql/`, has the same number. */
 const format = 3;
 
 /** Returns false if the moment already has its snapshot. An older format is overwritten. */
@@ -383,7 +383,7 @@ type SnapshotRow = Omit<Snapshot, 'moment'> & {
   readonly consensus: Consensus;
 };
 
-/** Newest first, one row more than the page. Skips older formats until they are rewritten. */
+/** Reads one row more than the page, newest first. Skips snapshots in an older format. */
 export const listSnapshots = (
   db: Db,
   question_id: string,
@@ -407,7 +407,7 @@ interface TrendRow {
   readonly at: Date;
   /** The headline at that time; with options, the mean of the option that leads now. */
   readonly value: number | null;
-  /** Mark the values of a day ago and a week ago, and the evenly chosen points of the trend. */
+  /** `is_day`, `is_week`: the value of a day or a week ago. `in_trend`: a point of the trend. */
   readonly is_day: boolean;
   readonly is_week: boolean;
   readonly in_trend: boolean;

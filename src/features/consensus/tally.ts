@@ -21,8 +21,8 @@ import { type Forecast, givenBy, type Position, type Tally } from './rules.js';
  *   family|option          sum of the family's shares for the option, or for a part of a number
  *   o, t                   offset and time of the last counted forecast
  *
- * A second hash, which only scripts read, has each owner's predictions. An owner's new prediction
- * moves the earlier ones to the cells of the next size, and a revision replaces its own entry.
+ * A second hash, which only scripts read, has each owner's predictions. If an owner predicts again,
+ * the earlier predictions move to the cells of the next size. A revision replaces one entry.
  */
 
 const setScript = loadScript('tally-set-2.lua');
@@ -107,7 +107,7 @@ export const forecastsIn = (entry: LogEntry, options: readonly string[]) => {
 
 export interface Counted extends Pick<Tally, 'offset' | 'updated_at'> {
   readonly question_id: string;
-  /** By field of the hash. */
+  /** The number in each field of the hash. */
   readonly cells: ReadonlyMap<string, number>;
   /** Each owner's predictions, as `saidIn` writes them. */
   readonly owners: ReadonlyMap<string, readonly string[]>;
@@ -223,7 +223,7 @@ export const readHash = ({ o, t, ...fields }: Record<string, string>): Tally | u
   return readCells(counts, { offset: Number(o), updated_at: t === '' ? null : (t ?? null) });
 };
 
-/** Writes a tally to Redis, unless the one there is newer. */
+/** Writes a tally to Redis, unless Redis already has a newer one. */
 export const setTally = async (
   redis: RedisClient,
   prefix: string,

@@ -150,7 +150,7 @@ export const take_answer = Type.Object({
   events: Type.Array(
     Type.Object({
       ...event_schema.properties,
-      deliveries: Type.Integer({ description: 'How often it was delivered, including this time.' }),
+      deliveries: Type.Integer({ description: 'Number of deliveries, including this one.' }),
     }),
   ),
   ack_by: nullable(time_schema),

@@ -29,13 +29,13 @@ interface Consumption {
   end: () => void;
 }
 
-/** Events per push. Even with the longest bodies, they fit into the unread limit of a socket. */
+/** Maximum number of events per push. Even the longest events fit into a socket's unread limit. */
 const pushed_most = 20;
 const wait_ms = 25_000;
 const retry_ms = 1_000;
 
 export const makeConsumeOps = ({ consumers }: ConsumerParts): Ops => {
-  /** By socket, then by the name of the consumer. */
+  /** For each socket, the consumers that push events to it, by name. */
   const open = new WeakMap<Session, Map<string, Consumption>>();
 
   const cancel = (session: Session, name: string): boolean => {

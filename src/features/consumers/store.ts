@@ -27,12 +27,12 @@ export interface Consumer {
   readonly id: string;
   readonly name: string;
   readonly topics: readonly string[];
-  /** In the form that `readFilter` returns as `shown`. */
+  /** The filter as `readFilter` returns it in `shown`. */
   readonly filter: FilterMembers | null;
   readonly ack_wait_seconds: number;
   /** An event is parked after this many failed deliveries; null if events are never parked. */
   readonly max_deliveries: number | null;
-  /** All events up to this offset were looked at. */
+  /** All events up to this offset were checked. */
   readonly cursor: number;
   readonly gap: (Gap & { readonly at: Date }) | null;
   readonly created_at: Date;
@@ -120,7 +120,7 @@ export const lockConsumer = (tx: Tx, key: ConsumerKey) =>
     where ${named(tx, key)}
     for update of c`);
 
-/** Stores the position of a consumer. `gap` is a range of events that were no longer stored. */
+/** Saves the position of a consumer. `gap` is a range of events that were deleted unread. */
 export const storeProgress = (tx: Tx, id: string, cursor: number, gap: Gap | null) => tx`
   update consumers
   set "cursor" = ${cursor},
@@ -177,9 +177,9 @@ const rest = (db: Db, vain: Fragment) =>
   db`make_interval(secs => least(600, power(2, greatest(0, floor(${vain}) - 1))))`;
 
 /**
- * Counts expired leases as failed deliveries, and parks events that have had too many. A member
- * processes the events of a question in order, so only the first event was tried. The others are
- * just freed.
+ * Counts expired leases as failed deliveries, and parks events with too many failed deliveries. A
+ * member processes the events of a question in order, so only the first one counts as tried. The
+ * later events are just freed.
  */
 const countEndedLeases = (tx: Tx, id: string, max_deliveries: number) => tx`
   update consumer_events e
@@ -207,8 +207,8 @@ interface Leasing {
 }
 
 /**
- * Leases events to a member: first the events of questions that it had before, then the oldest
- * others. Skips a question if some of its events are leased.
+ * Leases events to a member. Events of questions that the member had before come first, then the
+ * oldest other events. Skips questions that have leased events.
  */
 export const leaseEvents = async (
   tx: Tx,
@@ -301,7 +301,7 @@ export const listParked = (
   order by c."offset"
   limit ${limit}`;
 
-/** Puts parked events back, as if they had never been delivered; returns their offsets. */
+/** Makes parked events available again, as if never delivered; returns their offsets. */
 export const requeueParked = async (
   tx: Tx,
   id: string,
@@ -340,12 +340,12 @@ export interface Claimed {
   readonly offsets: readonly number[];
 }
 
-/** An acknowledgement that these events are done. */
+/** An acknowledgement: the member has processed these events. */
 export interface Ack extends ConsumerKey, Claimed {}
 
 /**
- * Deletes the acknowledged events. Returns for each acknowledgement whether its consumer exists,
- * and the offsets that its member held.
+ * Deletes the acknowledged events. For each acknowledgement, returns whether the consumer exists,
+ * and the offsets that the member held.
  */
 export const acknowledgeAll = async (tx: Tx, acks: readonly Ack[]) => {
   const named_rows = acks.map(({ owner, name }, n) => ({ n, owner_id: owner.id, name }));
@@ -381,8 +381,8 @@ export interface Release {
 }
 
 /**
- * Gives events back, with the member's later events of the same questions, so that they stay in
- * order.
+ * Gives events back. To keep the order, the member's later events of the same questions go back
+ * too.
  */
 export const releaseEvents = async (
   tx: Tx,

@@ -50,23 +50,22 @@ export interface Taken {
 /** The result of a take, with the state of the consumer after it. */
 interface Outcome extends Taken {
   readonly wanted: LogQuery;
-  /** All events up to here were looked at. The log ends at `head`. */
+  /** All events up to this offset were checked. The log ends at `head`. */
   readonly cursor: number;
   readonly head: number;
-  /** No more events may be fetched until some are acknowledged. */
+  /** True if no more events may be fetched until some are acknowledged. */
   readonly is_full: boolean;
-  /** Events are waiting or leased. An expiring lease may free some of them. */
+  /** True if events are waiting or leased. Some may become free when a lease expires. */
   readonly has_waiting: boolean;
 }
 
-/** Maximum number of offsets that one take looks at, and of events that it fetches. */
+/** Limits of one take: offsets that it checks, and events that it fetches. */
 const span_most = 100_000;
 const fetched_most = 200;
-/** A cursor that moved less than this and found nothing is not stored. */
+/** If a take finds no events and moves the cursor by at most this, the cursor is not stored. */
 const unstored_most = 1_000;
 /**
- * How often to look again while events are leased, because another process may get the
- * acknowledgement.
+ * How often to check again while events are leased. Another process may get their acknowledgement.
  */
 const look_again_ms = 1_000;
 
@@ -99,7 +98,7 @@ export const refuseMembers = (
   return refuseUnknown(where, fields);
 };
 
-/** Returns a delivery as text: the event, and how often it was delivered. */
+/** Returns a delivery as text: the event, and how many times it was delivered. */
 export const deliveryText = ({ offset, id, body, deliveries }: Kept): string =>
   eventText({ offset, id, body: `{"deliveries":${deliveries},${body.slice(1)}` });
 
@@ -162,7 +161,7 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
   };
 
   return {
-    /** Takes the available events. If nothing is available, waits while `goesOn` returns true. */
+    /** Takes the available events. If there are none yet, waits while `goesOn` returns true. */
     async take(request: TakeRequest, waiting: Waiting): Promise<Taken | Fault> {
       const ends_ms = performance.now() + waiting.within_ms;
       while (waiting.goesOn()) {
@@ -172,8 +171,8 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
         const left_ms = ends_ms - performance.now();
         if (left_ms <= 0 || watch.hasEnded()) return outcome;
         if (!is_full && cursor < head) continue;
-        // Looks for events that have arrived since the take. None can arrive unnoticed between this
-        // look and the wait.
+        // Checks for events that have arrived since the take. No event can arrive unnoticed between
+        // this check and the wait.
         if (!is_full && (await watch.read(wanted, cursor, 1)).entries.length > 0) continue;
         const within_ms = has_waiting ? Math.min(look_again_ms, left_ms) : left_ms;
         const awaited = is_full ? { ...wanted, topics: new Set<string>() } : wanted;
@@ -192,8 +191,8 @@ export const createConsumers = ({ sql, log_watch: watch, taxonomy }: ConsumerOpt
       return offsets;
     },
     /**
-     * Returns the offsets that were given back. Without a delay, the consumer's settings decide how
-     * long they rest.
+     * Returns the offsets that were given back. Without a delay, the consumer's settings decide
+     * when they are delivered again.
      */
     release: ({ member, offsets, ...key }: store.Ack, how: store.Release) =>
       change(key, (tx, consumer) => store.releaseEvents(tx, consumer, { member, offsets, ...how })),
@@ -272,8 +271,7 @@ const takeLocked = async (tx: Tx, request: Locked): Promise<Outcome> => {
 };
 
 /**
- * Returns the range of events that were no longer stored when their turn came; null if all were
- * stored.
+ * Returns the range of events that were deleted before their turn; null if there is no such range.
  */
 const gapOf = (
   { cursor, oldest }: Locked['consumer'],

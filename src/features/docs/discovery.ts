@@ -90,7 +90,7 @@ const readExample = (file: string, url: string): string =>
 
 export const readArazzo = (url: string): string => readExample('arazzo/forecast.json', url);
 
-/** In the order in which an agent needs them. */
+/** The skills, in the order in which an agent needs them. */
 export const skill_names = [
   'register-and-link',
   'forecast-a-question',

@@ -95,7 +95,7 @@ export const example_bodies: Readonly<Record<string, Readonly<Record<string, unk
   replyToComment: comment,
   previewResolution: { outcome: true },
   resolveQuestion: { outcome: true, resolution_note: 'Published on the last day of the season.' },
-  voidQuestion: { resolution_note: 'The report is no longer made.' },
+  voidQuestion: { resolution_note: 'The report is no longer published.' },
   simulatePoints: { probability: 80, weight: 1 },
   createWebhook: { url: '$HOOK_URL', events: ['question.created', 'comment.reply'] },
   updateWebhook: { events: ['question.resolved'], active: true },

@@ -21,8 +21,8 @@ import { sampleBody } from './examples.js';
 import { basics, type LimitLine, makeLlms, tag_texts } from './texts.js';
 
 /**
- * Documents about the service that the service itself serves. Each is built when it is first
- * requested. The API reference is Swagger UI, served from here. It loads nothing from other hosts.
+ * Serves the documents about this service. Each document is built when it is first requested. The
+ * API reference is Swagger UI, which is served from here too and loads nothing from other hosts.
  */
 
 interface SiteOptions {
@@ -92,7 +92,7 @@ document</a> does not.</noscript></main>
 `;
 
 const reference_headers = {
-  // Allows `data:` images, because the viewer's stylesheet contains its arrows as such images.
+  // Allows `data:` images, because the viewer's stylesheet contains arrows as such images.
   'Content-Security-Policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
     "img-src 'self' data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'",

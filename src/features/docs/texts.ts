@@ -1,7 +1,7 @@
 import type { Route } from '../../http/route.js';
 import { skill_names, skillPath } from './discovery.js';
 
-/** Document texts that are not part of any schema, and `/llms.txt`. */
+/** Texts of the API documents that are not part of any schema, and of `/llms.txt`. */
 
 export interface LimitLine {
   readonly name: string;
@@ -56,9 +56,9 @@ it, on the page \`/link\` or by \`POST /api/me/agents\` with the agent's key.
 predictions 2 MiB, of agents 1 MiB, imports 4 MiB). Unknown members are ignored. Times are
 ISO 8601 in UTC, ids are UUIDs. Every POST and PATCH accepts an
 \`Idempotency-Key\`. Lists accept \`limit\` and \`cursor\`. They return \`total\`, the items and
-\`next_cursor\`, which is also a \`Link: rel="next"\`. In examples \`$NAME\` is a value of yours.
+\`next_cursor\`, which is also a \`Link: rel="next"\`. In examples, \`$NAME\` is a placeholder.
 
-**Probabilities** and confidences are percent, 0 to 100, rounded to 0.01. A number strictly between
+**Probabilities** and confidences are percentages, 0 to 100, rounded to 0.01. A number strictly between
 0 and 1 is read as a fraction (0.85 is 85 %). The number 1 is refused, because it could be either.
 \`probabilities\` are percent if they sum to 100, and fractions if they sum to 1. If you send
 \`scale\` (\`percent\` or \`fraction\`), nothing is guessed. Send it for percentages below 1.
@@ -70,10 +70,10 @@ everything that is wrong. \`request_id\` is also the header \`X-Request-Id\`.
 **Limits** are sliding windows of a minute. \`RateLimit\` says how many calls are left, and
 \`Retry-After\` of a 429 how long to wait. A 304 to \`If-None-Match\` does not count.
 
-**Over the socket** every operation is a call. A \`reply\` with the same status, headers and body
-answers the frame \`{"op":"call","id":1,"route":"GET /api/questions","headers":{},"body":{}}\`.
-Events come as frames ([AsyncAPI](/asyncapi.json)) and as
-[webhooks](/docs/webhooks).
+**Over the socket** every operation is a call. Send a frame such as
+\`{"op":"call","id":1,"route":"GET /api/questions","headers":{},"body":{}}\`.
+The \`reply\` has the status, headers and body of the HTTP response.
+Events come as frames ([AsyncAPI](/asyncapi.json)) and as [webhooks](/docs/webhooks).
 `.trim();
 
 const skill_texts: Readonly<Record<(typeof skill_names)[number], string>> = {

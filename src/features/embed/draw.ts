@@ -69,7 +69,7 @@ const legendOf = (lines: readonly Line[]): string => {
   return `<ul class="keys">${items.join('')}</ul>`;
 };
 
-/** Labels both ends of a time axis. If both share the day or the minute, it appears only once. */
+/** Labels both ends of a time axis. If both ends share the day or minute, it is shown only once. */
 export const endsOf = (from: number, to: number): readonly string[] => {
   const [first, last] = [new Date(from), new Date(to)];
   if (dayText(first) !== dayText(last)) return [dayText(first), dayText(last)];

@@ -114,7 +114,7 @@ export const titleOf = ({ by, of }: Board): string => `${metrics[by].label} of $
 
 export interface BoardWidget {
   readonly board: Board;
-  /** The name of its category. Null for all categories. */
+  /** The name of the board's category. Null for all categories. */
   readonly category: string | null;
   readonly rows: readonly Entry[];
   readonly public_url: string;

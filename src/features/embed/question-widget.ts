@@ -107,10 +107,10 @@ const optionRows = ({ question, consensus }: Widget): string => {
 const listOf = (widget: Widget): string =>
   widget.question.options.length > 0 ? optionRows(widget) : mainBar(widget);
 
-/** Maximum number of families shown, the largest first. The widget counts the others. */
+/** Maximum number of families shown, the largest first. The widget only counts the others. */
 export const max_families = 12;
 
-/** Shows each family's forecast. If there are options, it is the chance of the leading one. */
+/** Shows the forecast of each family. If there are options: its chance of the leading option. */
 const familiesOf = (widget: Widget): string => {
   const { question, consensus } = widget;
   const { model_breakdown, leading_option, options = [] } = consensus;

@@ -12,7 +12,7 @@ export const viewOf = (name: string | undefined): View =>
 export const themeOf = (name: string | undefined): Theme =>
   themes.find((theme) => theme === name) ?? themes[0];
 
-/** Removes direction controls and invisible characters, for places that cannot isolate a text. */
+/** For titles and labels: removes direction controls and invisible characters. */
 export const plainLine = (text: string): string =>
   text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ').trim();
 
@@ -34,7 +34,7 @@ export const headlineOf = (question: Asked, consensus: Consensus) => {
   return { value, text: percentText(value), caption };
 };
 
-/** Returns the central 50 % and 90 % ranges of the consensus. Empty unless it is a distribution. */
+/** Returns the central 50 % and 90 % ranges. Empty unless the consensus is a distribution. */
 export const spreadsOf = (question: Asked, { quantile_average }: Consensus) => {
   if (quantile_average === undefined) return [];
   const { p5, p25, p75, p95 } = quantile_average;

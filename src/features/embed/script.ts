@@ -2,7 +2,7 @@
  * Browser code of the widget, as text, because it runs in the iframe and not in the service. After
  * a change it loads the page again and replaces `main`. It draws nothing itself.
  *
- *   socket ──consensus, status or board changed──▶ load the page, at most every `again_ms`
+ *   socket ──consensus, status or board changed──▶ load the page, at most once every `again_ms`
  *     │
  *     └── no socket, or no topic ──▶ load the page every `poll_ms` (304 if it did not change)
  *

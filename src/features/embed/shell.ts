@@ -24,7 +24,7 @@ export const embedHeaders = (public_url: string): Readonly<Record<string, string
       "default-src 'none'",
       `script-src ${hashOf(embed_script)}`,
       `style-src ${hashOf(embed_style)}`,
-      // In a sandbox 'self' may match nothing, and in older browsers it excludes WebSockets.
+      // In a sandbox, 'self' may match nothing. In older browsers, it excludes WebSockets.
       `connect-src 'self' ${origin} ws://${host} wss://${host}`,
       "base-uri 'none'",
       "form-action 'none'",
@@ -41,7 +41,7 @@ interface Shell {
   readonly look: string;
   readonly theme: Theme;
   readonly main: string;
-  /** Address of the oEmbed response. Missing if the page shows nothing and never changes. */
+  /** Address of the oEmbed response. Missing if there is nothing to show or to keep up to date. */
   readonly oembed_url?: string;
 }
 

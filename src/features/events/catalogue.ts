@@ -2,8 +2,8 @@ import { type Static, Type } from '@sinclair/typebox';
 import { defineEvent, type EventDef } from '../../kit/event.js';
 
 /**
- * All events. `data` holds the key fields that the specification names, and everything else that
- * listeners need.
+ * All events. `data` holds everything that listeners need, including the key fields that the
+ * specification names.
  */
 
 const id = Type.String({ format: 'uuid' });
@@ -121,7 +121,7 @@ const forecast = {
   cdf: Type.Optional(Type.Array(Type.Object({ value, p: percent }))),
   /** The values at which the `cdf` reaches 25, 50 and 75 %. */
   quartiles: Type.Optional(Type.Array(value)),
-  /** Marks the numbers as percent, so that a copied forecast is not read as fractions. */
+  /** Marks the numbers as percentages, so that a copied forecast is not read as fractions. */
   scale: Type.Optional(Type.Literal('percent')),
 };
 const previous = Type.Object(forecast);
@@ -150,7 +150,7 @@ export const prediction_revised = defineEvent({
   data: Type.Object({ ...placed, revision: Type.Integer({ minimum: 1 }), previous }),
 });
 
-/** Moderation. Reads no longer return hidden content, so clients should delete their copies too. */
+/** Moderation events. Reads no longer return hidden content, so clients should delete it too. */
 const moderated_prediction = Type.Object({ question_id: id, prediction_id: id, user_id: id });
 export const prediction_hidden = defineEvent({
   name: 'prediction.hidden',

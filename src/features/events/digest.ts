@@ -30,7 +30,7 @@ type Digested = Pick<LogEntry, 'offset' | 'id' | 'body' | 'audience_id'>;
 const addEvent = (before: string, { offset, id, body, audience_id }: Digested): string =>
   audience_id === null ? sha256(`${before} ${offset} ${id} ${body}`, 'hex') : before;
 
-/** Computes the point at `offset` from an earlier point and the events between them. */
+/** Computes the digest at `offset` from an earlier one and the events between them. */
 const advance = (
   { digest }: DigestPoint,
   events: readonly Digested[],
@@ -63,7 +63,7 @@ export const storeDigests = async (sql: Sql, until: number): Promise<void> => {
 };
 
 /**
- * Stores a digest for every thousand events, once they are complete. Any number of processes may
+ * Stores the digest at every thousandth offset that the log reaches. Any number of processes may
  * run this.
  */
 export const createDigests = ({ sql, log }: Deps): Service =>
@@ -77,7 +77,7 @@ export const createDigests = ({ sql, log }: Deps): Service =>
     },
   });
 
-/** Maximum number of spans read for one answer. Stored digests normally lag by less. */
+/** Maximum number of spans that one answer reads. Stored digests normally lag behind by less. */
 const max_spans = 20;
 
 /**
@@ -105,8 +105,8 @@ export const readDigest = async (
 };
 
 /**
- * Tracks the digest at the newest event that this process has followed. It starts from the record,
- * and starts again if a batch does not continue the previous one.
+ * Tracks the digest at the newest event that this process has followed. Tracking starts from the
+ * record, and starts again if a batch does not continue the previous one.
  */
 export const createDigestTracker = (
   { sql, log }: Pick<Deps, 'sql' | 'log'>,
@@ -116,7 +116,7 @@ export const createDigestTracker = (
   const follow = (batch: readonly LogEntry[]): void => {
     if (point === null) return;
     const { offset: known } = point;
-    // The point comes from the record, which may have been ahead of this process.
+    // The known digest comes from the record, which may have been ahead of this process.
     const fresh = batch.filter(({ offset }) => offset > known);
     const last = fresh.at(-1)?.offset;
     if (last === undefined) return;
@@ -137,7 +137,7 @@ export const createDigestTracker = (
   });
   return {
     ...loop,
-    /** Call it before the sockets get the batch. */
+    /** Call this before the sockets get the batch. */
     onEvents: follow,
     /** Returns the digest at the newest event's offset; undefined at any other offset. */
     at: (offset: number): string | undefined =>

@@ -3,9 +3,9 @@ import { dropDay, listOldDays } from '../../db/partition-store.js';
 import { readTotal } from '../../db/rows.js';
 
 /**
- * The start of the log. `oldest` in the `log_head` row moves forward by a whole day at a time.
- * Readers ignore earlier events from then on. These are deleted later, when every process knows the
- * new value.
+ * The start of the log. `oldest` in the `log_head` row moves forward by a whole day at a time. From
+ * then on, readers ignore the events before it. Those events are deleted later, when every process
+ * knows the new value.
  */
 
 /** Returns the offset of the oldest stored event, or the next offset if the log is empty. */
@@ -33,8 +33,8 @@ const max_deleted = 5_000;
 
 /**
  * Drops the events before `oldest`, once `oldest` has been unchanged for `settle_ms`. Returns the
- * dropped days. If the clock was turned back, a day may hold later events; it stays until those are
- * old too. Events in the default partition are deleted row by row.
+ * dropped days. If the clock was turned back, a day may also hold later events. It then stays until
+ * these are old too. Events in the default partition are deleted row by row.
  */
 export const dropBelowOldest = async (sql: Sql, settle_ms: number): Promise<readonly string[]> => {
   const [floor] = await sql<{ oldest: number; is_settled: boolean }[]>`

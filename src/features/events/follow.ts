@@ -14,12 +14,12 @@ import { readEvents, readHead } from './store.js';
  *
  *   entries from Redis      delivered if they continue the cursor; any hole before them is filled
  *                           from Postgres first
- *   nothing within a block  Postgres is read too, so a stalled stream (relay killed before its
+ *   no entries in time      Postgres is read too, so a stalled stream (relay killed before its
  *                           append, Redis emptied) delays events by a second at most
  *   ahead of the record     the record was replaced or lost its last transactions: the stream is
  *                           not read until the relay has rebuilt it, and the head goes back
  *   Redis down              Postgres is read four times a second
- *   Postgres down           the log cannot have anything new; wait
+ *   Postgres down           the follower waits, because the log cannot get new events
  */
 
 interface FollowerOptions {
@@ -29,7 +29,7 @@ interface FollowerOptions {
   readonly log: Logger;
   /** Gets each batch in the same turn of the event loop in which the head moves. Must not throw. */
   readonly onEvents: (batch: readonly LogEntry[]) => void;
-  /** How long a read of the stream waits, and how much longer its answer may take. */
+  /** How long a read of the stream waits for entries, and how much longer its answer may take. */
   readonly block_ms?: number;
   readonly grace_ms?: number;
 }
@@ -46,7 +46,7 @@ const readEntry = ({ offset, fields }: StreamEntry): LogEntry | null =>
 
 export class Follower implements Service {
   readonly name = 'follower';
-  /** Delivered entries by their source, and offsets that were in neither source. */
+  /** Counts delivered entries by source, and offsets that neither source had. */
   readonly counts = { stream: 0, record: 0, lost: 0 };
   readonly #options: FollowerOptions;
   readonly #reader: StreamReader;
@@ -88,8 +88,8 @@ export class Follower implements Service {
   }
 
   /**
-   * Returns the 99th percentile of the delay from an event's time to its delivery, over 1,024
-   * batches.
+   * Returns the 99th percentile of the delay from an event's time to its delivery, over the last
+   * 1,024 batches.
    */
   lagP99(): number {
     const sorted = this.#lags_ms.filter((ms) => !Number.isNaN(ms)).sort((a, b) => a - b);
@@ -181,8 +181,8 @@ export class Follower implements Service {
   }
 
   /**
-   * If later rows exist, a missing row is gone for good. Skipping it is final, so it is looked for
-   * twice.
+   * If later rows exist, a missing row is gone for good. Skipping it is final, so the follower
+   * looks for it twice.
    */
   #passHole(next: number): boolean {
     const after = this.#head;

@@ -1,7 +1,7 @@
 /**
- * Names that clients of other services use for filters, in lower case and without punctuation. If
- * one of them is unknown here, the request is refused: the client must not get more events than it
- * meant.
+ * Names that clients of other services use for filters, in lower case and without punctuation. If a
+ * request uses such a name and this service does not know it, the request is refused. Otherwise the
+ * client would get more events than it meant.
  */
 const narrowing = new RegExp(
   '^(questions?(ids?)?|(sub)?categor(y|ies)|pillars?|(model)?famil(y|ies)|models?(names?)?|' +
@@ -63,7 +63,7 @@ export const findNarrowing = (given: object, known: readonly string[]): readonly
     .map(([name]) => name);
 
 /**
- * Names that other services use for the event after which to continue. Here it is `after` or
+ * Names that other services use for the position to continue from. Here its name is `after` or
  * `start`.
  */
 const placing = /^(after|since|from|starts?|offset|cursor|resume.*|last.*|position|seq.*)$/;

@@ -21,7 +21,7 @@ import * as store from './store.js';
 
 /**
  * The relay gives committed events their offsets and carries them to Redis. Each host runs two
- * relays. Only one relay of all hosts is active: it holds a lease with a fence. The others are
+ * relays. Across all hosts, only one relay is active: it holds a lease with a fence. The others are
  * standbys that wait for the lease to expire.
  *
  *   waiting ──lease taken──▶ active ──lease lost or stopped──▶ waiting
@@ -255,7 +255,7 @@ export const createProjection = (parts: ProjectionParts) => {
   const holdConnection = (): (() => void) => {
     const mine = connections;
     return () => {
-      if (mine !== connections) throw new Error('the connection to Redis ended in between');
+      if (mine !== connections) throw new Error('the connection to Redis was lost meanwhile');
     };
   };
   const startRebuild = createRebuild(parts, holdConnection);

@@ -4,14 +4,14 @@ import type { Db, Tx } from '../../db/client.js';
 
 type RevocationReason = 'revoked' | 'suspended';
 
-/** Reasons, keyed by the SHA-256 of the credential in hex. Leaves out keys that stay valid. */
+/** Reasons by credential, as SHA-256 in hex. Credentials that stay valid are left out. */
 export type Revoked = ReadonlyMap<string, RevocationReason>;
 
 export const revokeDigest = async (tx: Tx, digest: Buffer): Promise<void> => {
   await tx`insert into revocations (digest, reason) values (${digest}, 'revoked')`;
 };
 
-/** Ends all sessions of a person. Call it before the sessions are deleted. */
+/** Ends all sessions of a person. Call this before the sessions are deleted. */
 export const revokeSessions = async (tx: Tx, human_id: string): Promise<void> => {
   await tx`
     insert into revocations (digest, reason)
@@ -20,7 +20,7 @@ export const revokeSessions = async (tx: Tx, human_id: string): Promise<void> =>
     where human_id = ${human_id} and kind = 'session'`;
 };
 
-/** Ends the key of an agent until it is restored. */
+/** Makes the key of an agent invalid until it is restored. */
 export const suspendKey = async (tx: Tx, agent_id: string): Promise<void> => {
   await tx`
     insert into revocations (digest, reason)

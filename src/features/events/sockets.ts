@@ -48,7 +48,7 @@ type Passed =
 
 interface SocketsOptions extends Pick<HubOptions, Passed> {
   readonly sql: Sql;
-  /** Must be loaded before the sockets start. */
+  /** The taxonomy must be loaded before the sockets start. */
   readonly taxonomy: Pick<Taxonomy, 'latest'>;
   readonly trusted_proxies: readonly string[];
   /** Offset of the newest event. Read once, when the sockets start. */
@@ -126,11 +126,11 @@ export const mountSockets = (app: TemplatedApp, options: SocketsOptions) => {
 };
 
 export interface RevocationListeners {
-  /** Called several times with each revocation. */
+  /** Called several times for each revocation. */
   readonly onRevoked: (revoked: Revoked) => void;
   /**
-   * Called with the digests of credentials that ended or changed in the last seconds, or with null
-   * if some may have been missed. No other credential had changed by `asked_ms`.
+   * Called with the digests of credentials that became invalid or changed in the last seconds, or
+   * with null if some may have been missed. At `asked_ms`, no other credential had changed.
    */
   readonly onRead: (digests: ReadonlySet<string> | null, asked_ms: number) => void;
 }

@@ -10,7 +10,7 @@ export const readHead = async (db: Db): Promise<number> => {
   return row?.offset ?? 0;
 };
 
-/** Event names for `in`, as literals: Postgres would not use a partial index with parameters. */
+/** Event names for `in`, as literals. With parameters, Postgres would use no partial index. */
 export const eventNames = (db: Db, events: readonly EventDef[]) =>
   db.unsafe(events.map(({ name }) => `'${name}'`).join(', '));
 
@@ -66,20 +66,20 @@ export const dropLease = async (sql: Sql, lease: Lease): Promise<void> => {
 };
 
 /**
- * Settings of the hand-over transaction. Sequential scans are off, because the outbox holds few
- * rows but, until it is vacuumed, still has the space of all removed rows, which a scan would read
- * each time. JIT is off, because before version 18 Postgres adds a cost of 10,000,000,000 to a
- * disabled scan that it still needs, and would compile the statement because of that cost. A relay
- * that stops in the middle is disconnected after a second, which also ends its hold on the lease.
+ * Settings of the hand-over transaction. Sequential scans are off. They would also read the space
+ * of removed rows, which the outbox keeps until it is vacuumed. JIT is off, because before version
+ * 18 Postgres adds a cost of 10,000,000,000 to a disabled scan that it still needs. Because of that
+ * cost, it would compile the statement. If a relay stops in the middle, it is disconnected after a
+ * second. That also ends its hold on the lease.
  */
 export const hand_over_settings = {
   set: { enable_seqscan: 'off', jit: 'off', idle_in_transaction_session_timeout: 1_000 },
 };
 
 /**
- * Moves up to `most` committed events from the outbox to the log and gives each the next offset. It
- * takes all rows that it sees, in the order of their ids. The head row is locked, so offsets have
- * no gaps, regardless of the order of commits.
+ * Moves up to `most` committed events from the outbox to the log, in the order of their ids, and
+ * gives each the next offset. The head row is locked, so offsets have no gaps, regardless of the
+ * order of commits.
  */
 export const handOver = async (tx: Tx, most: number): Promise<LogEntry[]> => {
   const rows = await moveRows(tx, most);

@@ -85,9 +85,7 @@ export const resolveTopic = (
   return refuseTopic(label, known_topics);
 };
 
-/**
- * Topics for existing clients, which only listen: all public events and the agent's private ones.
- */
+/** Topics of clients that never subscribe: all public events, and the agent's private events. */
 export const defaultTopics = (caller: Caller): readonly TopicRef[] =>
   caller.kind === 'agent'
     ? [plain('all'), { topic: me_prefix + caller.id, label: 'me' }]

@@ -86,11 +86,11 @@ interface Group extends Calibration {
 }
 
 const max_groups = 1_000;
-/** Number of groups, each with 100 bins, that are computed in one turn of the event loop. */
+/** Number of groups, with 100 bins each, to compute in one turn of the event loop. */
 const groups_a_turn = 50;
 /**
- * Minimum number of forecasts of an agent. Fewer would say nothing, and could reveal which agent it
- * is.
+ * Minimum number of forecasts in the group of an agent. Fewer would say little, and could reveal
+ * which agent it is.
  */
 const min_of_agent = 10;
 const default_bins = 10;

@@ -3,8 +3,8 @@ import { type Bin, calibrationError, wilson } from '../points/calibration.js';
 import { logScore } from '../points/score-rules.js';
 
 /**
- * Calibration of one group, computed from how often each probability was stated and came true.
- * Pure.
+ * Computes the calibration of one group: how often events happened that were given each
+ * probability. Pure.
  *
  * With N forecasts f, outcomes o (1 or 0), their means f_k and o_k in bin k of n_k forecasts, and
  * the mean outcome ō:
@@ -25,10 +25,7 @@ export interface StatedCell {
   readonly hits: number;
 }
 
-/**
- * Nine decimals: more than the data justify, and few enough that the order of summation does not
- * show.
- */
+/** Nine decimals are more than the data justify, and few enough to hide the order of summation. */
 const rounded = (value: number): number => Math.round(value * 1e9) / 1e9;
 
 /** Uses whole numbers, so that rounding cannot move a boundary. The last bin includes 100 %. */

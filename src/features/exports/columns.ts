@@ -42,7 +42,7 @@ const free = (name: string, about: string, sql?: string): Column => ({
   is_free: true,
 });
 
-/** SQL: basis points as percent. A float is written with no more decimals than it needs. */
+/** SQL: basis points as percentages. A float is written with no more decimals than it needs. */
 const percent = (value: string): string => `${value} / 100.0::float8`;
 
 const timeText = (value: string): string => `to_char(${value}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
@@ -59,7 +59,7 @@ const shown = (value: string): string => `
     ) then ${value}
   end`;
 
-/** SQL: a value of the question `of` as JSON: a number, or a time if it is a date. */
+/** SQL: a value of the question `of` as JSON: a time if it asks for a date, else a number. */
 const valueJson = (value: string, of: string): string => `
   case ${of}.question_type
     when 'date' then to_json(${timeText(`to_timestamp(${value} / 1000) at time zone 'UTC'`)})
@@ -71,7 +71,7 @@ export const predictions_schema = 'prediction-forum/predictions/4';
 const outcome_value = column(
   'outcome_value',
   'value',
-  'Outcome of a number or date question, by the decision.',
+  'Outcome of a number or date question, according to the decision.',
   `case when r.outcome_value is not null then ${valueJson('r.outcome_value', 't')} end`,
 );
 
@@ -119,8 +119,8 @@ export const question_columns: readonly Column[] = [
     'Number of the decision in force at as_of; null if there is none.',
     'r.revision',
   ),
-  column('outcome', 'boolean', 'Outcome, true for YES, by that decision.', 'r.outcome'),
-  column('correct_options', 'list', 'Correct options, by that decision.', 'r.correct_options'),
+  column('outcome', 'boolean', 'Outcome in that decision; true for YES.', 'r.outcome'),
+  column('correct_options', 'list', 'Correct options in that decision.', 'r.correct_options'),
   outcome_value,
   column('resolved_at', 'time', 'When that decision was made.', timeText('r.created_at')),
 ];
@@ -161,7 +161,7 @@ const forecast_columns: readonly Column[] = [
   column(
     'cdf',
     'json',
-    'For a number or date: percent chance p of each value or less; linear between values.',
+    'Number or date: p is the chance, in percent, of at most this value; linear between values.',
     `
     case when f.cdf is not null then (
       select json_agg(
@@ -185,7 +185,7 @@ const crowd_column = column(
   's.crowd[f.revision + 1]',
 );
 
-/** Scores by the decision in force; null before the decision and after it was replaced. */
+/** Scores according to the decision in force; null before a decision and after it was replaced. */
 const score_columns: readonly Column[] = [
   column('brier', 'number', 'One-term Brier score, time-weighted, or null.', 's.brier'),
   column('log_score', 'number', 'ln of the probability given to the outcome.', 's.log_score'),
@@ -260,7 +260,7 @@ export const revision_columns: readonly Column[] = [
 
 export const questions_schema = 'prediction-forum/questions/2';
 
-/** Columns in addition to `question_columns`, with the present values of the question. */
+/** Columns in addition to `question_columns`, with the current values of the question. */
 export const question_details: readonly Column[] = [
   free('description', 'Description of the question.', 't.description'),
   column('tags', 'list', 'Its tags.', 't.tags'),

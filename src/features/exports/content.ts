@@ -76,7 +76,7 @@ export type ParquetCall = Uint8Array | null;
 
 const heap_mb = 256;
 
-/** A thread makes the file, because one group of rows takes 100 ms. */
+/** A worker thread makes the file, because one group of rows takes 100 ms. */
 export async function* parquetPieces({ columns }: TypedColumns, pages: Pages) {
   const worker = new Worker(new URL('./parquet-worker.js', import.meta.url), {
     workerData: columns,

@@ -41,7 +41,7 @@ const countLines = (text: Buffer): number => {
   return count;
 };
 
-/** Reads a statement that selects one JSON text per row. The signal ends it. */
+/** Reads a statement that selects one JSON text per row. Stops if `signal` is aborted. */
 export async function* copyLines(
   sql: Sql,
   { select, settings }: Selected,
@@ -54,7 +54,7 @@ export async function* copyLines(
   yield* linesOf(addAbortSignal(signal, copied));
 }
 
-/** Does the same inside a transaction, which continues afterwards. */
+/** Does the same as `copyLines`, inside a transaction that continues afterwards. */
 export async function* copyLinesIn(tx: Tx, { select, settings }: Selected): AsyncGenerator<Lines> {
   await putSettings(tx, settings);
   yield* linesOf(tx.copyOut(`copy (${select}) to stdout ${json_lines}`));

@@ -145,7 +145,7 @@ const agentPoints = route({
   },
 });
 
-/** Maximum rows of each list per page. With the longest possible predictions, a page is 20 MB. */
+/** Maximum number of rows per list and page. A page of the longest predictions is 20 MB. */
 const max_rows = 500;
 
 /** Positions in a list: before its first row, after the row with this id, or at its end. */

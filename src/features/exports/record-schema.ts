@@ -9,7 +9,7 @@ import { value_schema } from '../questions/schema.js';
 
 const figure = nullable(Type.Number());
 
-/** The scores of a resolved prediction, by the latest revision of the decision. */
+/** The scores of a resolved prediction, according to the latest revision of the decision. */
 export const score_schema = Type.Object({
   revision: Type.Integer(),
   forecast: nullable(Type.Number({ description: 'Probability given to the outcome, 0 to 1.' })),
@@ -35,7 +35,7 @@ export const own_prediction_schema = Type.Object({
   score: nullable(score_schema),
 });
 
-/** A prediction as the public sees it, without its reasoning and the members that belong to it. */
+/** A prediction as the public sees it: without its reasoning and members about the reasoning. */
 export const public_prediction_schema = Type.Object({
   ...Object.fromEntries(
     Object.entries(prediction_schema.properties).filter(([name]) => !(name in hidden_reasoning)),

@@ -50,7 +50,7 @@ interface OwnQuery {
   readonly result?: Result | undefined;
 }
 
-/** SQL condition: the prediction is scored, and won or lost points. */
+/** SQL condition: the scored prediction won, or lost, points. Without a `result`, all pass. */
 const hasResult = (db: Db, result: Result | undefined) =>
   result === undefined
     ? db``
@@ -84,7 +84,7 @@ export const countPublic = (db: Db, agent_id: string, result?: Result) =>
     where agent_id = ${agent_id} and hidden_at is null ${hasResult(db, result)}`);
 
 /**
- * Returns the points that scored predictions won or lost per UTC day of the resolution, oldest
+ * Returns the points won or lost by scored predictions, per UTC day of the resolution, oldest
  * first.
  */
 export const listDays = (db: Db, agent_id: string, most: number) => db<

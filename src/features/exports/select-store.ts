@@ -105,8 +105,8 @@ const question_status = `
   ) s`;
 
 /**
- * The question of `p`. `agentOf` is its agent. `offset 0` keeps both as separate steps, so that
- * Postgres builds their members only once, caches them, and reads the rows in their own order.
+ * The question of `p`. `agentOf` is the agent of `p`. `offset 0` keeps both as separate steps. So
+ * Postgres builds and caches their members only once, and reads the rows of `p` in their own order.
  */
 const questionOf = (scope: ExportScope): string => `
   lateral (
@@ -130,7 +130,7 @@ const agentOf = `
     offset 0
   ) a`;
 
-/** The scores of `p` by the decision in force. */
+/** The scores of `p` according to the decision in force. */
 const scoreOf = `
   scores s on s.question_id = p.question_id and s.agent_id = p.agent_id
     and s.revision = q.revision and s.settled_at <= ${as_of}`;
@@ -236,7 +236,7 @@ export const selectComments = (scope: ExportScope): Selected =>
   );
 
 /**
- * Selects the forecasts of each question in order. The owner is for this process only and never
+ * Selects the forecasts of each question in order. The owner is used only in this process and never
  * exported.
  */
 export const selectStated = (scope: ExportScope): Selected =>
@@ -274,7 +274,7 @@ const group_keys = {
   agent: 'p.agent_id::text',
 } as const;
 type GroupKind = keyof typeof group_keys;
-/** `taken`: the chosen side or option, for all questions. `yes`: YES, for binary questions. */
+/** `taken`: the chosen side or option is correct. `yes`: a binary question resolves YES. */
 type CalibrationEvent = 'taken' | 'yes';
 
 const event_values: Readonly<Record<CalibrationEvent, string>> = {
@@ -287,7 +287,7 @@ const event_values: Readonly<Record<CalibrationEvent, string>> = {
     ) as hit`,
 };
 
-/** A probability in basis points that a group stated. A group has at most 10,001 of these. */
+/** A probability, in basis points, that a group stated. A group has at most 10,001 of them. */
 export interface CalibrationCell {
   readonly key: string;
   readonly value: number;

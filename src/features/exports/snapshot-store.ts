@@ -3,9 +3,9 @@ import type { Deps } from '../../http/deps.js';
 import { common_faults, type Fault, refuse, refuseFields } from '../../kit/fault.js';
 
 /**
- * An export contains exactly the rows that were recorded before its moment. Ids grow with time, and
- * an id is made shortly before the transaction that records it. The moment is earlier than every
- * transaction that may still write. So nothing older than the moment can be added later.
+ * An export contains exactly the rows that were recorded before `snapshot`. Ids grow with time, and
+ * an id is made shortly before the transaction that records it. `snapshot` is earlier than every
+ * transaction that may still write. So no row from before `snapshot` can be added later.
  */
 export interface Snapshot {
   readonly snapshot: Date;
@@ -27,7 +27,7 @@ const longest_before_write = '60 s';
 
 /**
  * Returns when the oldest transaction that may write started; null if no such transaction is open.
- * Exports only read.
+ * Ignores connections of exports, because they only read.
  */
 const readOldest = async (db: Db): Promise<Date | null> => {
   const [row] = await db<{ began_at: Date | null }[]>`

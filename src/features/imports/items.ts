@@ -81,7 +81,7 @@ const nameKey = (name: string): string => {
 };
 
 /**
- * Imports forecasts. Each one names its question by source and its agent by name. Returns the
+ * Imports forecasts. Each forecast names its question by source and its agent by name. Returns the
  * outcome of each, in order.
  */
 export const importForecasts = async (

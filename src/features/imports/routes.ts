@@ -63,8 +63,8 @@ const resultOf = (outcome: Outcome, index: number) => {
 const items_a_turn = 10;
 
 /**
- * Makes a route for an import. Items that cannot be read are refused one by one; `work` gets the
- * others.
+ * Makes a route for an import. Items that cannot be read are refused one by one; `work` gets all
+ * other items.
  */
 const importRoute = <S extends TSchema>({ item, members, work, ...named }: Import<S>) => {
   const check = compileCheck(item, 'item');

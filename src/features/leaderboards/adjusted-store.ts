@@ -4,7 +4,7 @@ import type { BoardClass, Detail } from './rules.js';
 import type { Coverage } from './schema.js';
 import { type BoardPage, type BoardQuery, type BoardRow, isRanked, kindOf } from './store.js';
 
-/** The boards adjusted for difficulty, in Postgres: their scores, rows and pages. */
+/** Boards that are adjusted for difficulty, in Postgres: their scores, rows and pages. */
 
 /** A score of a forecaster. `name` is null for agents. */
 export interface ScoreRow {
@@ -18,7 +18,7 @@ export interface ScoreRow {
 const rows_of_a_page = 10_000;
 const how = { mode: 'isolation level repeatable read read only', statement_ms: 60_000 };
 
-/** Calls `take` with the scores of a class and of its references, ordered by question. */
+/** Calls `take` with each score of a class and of the references, ordered by question. */
 export const readScores = (sql: Sql, of: BoardClass, take: (row: ScoreRow) => void) =>
   sql.begin(how, async (tx) => {
     const rows = tx<ScoreRow[]>`

@@ -10,12 +10,12 @@ import type { BoardRow } from './store.js';
 import { fitTwoWay, type Scores } from './two-way.js';
 
 /**
- * The boards adjusted for difficulty (`two-way.ts`), rebuilt each hour. A timer claims the run. A
+ * Boards that are adjusted for difficulty (`two-way.ts`). A timer rebuilds them each hour. A
  * worker thread with a separate connection reads the scores, makes the boards and stores them, so
  * that the arithmetic does not block the process.
  */
 
-export const least = { min_questions: 20, min_agents: 3 } as const;
+export const least = { least_questions: 20, least_agents: 3 } as const;
 const resamples = 1_000;
 
 /** Returns the number of an id. Ids are numbered in the order in which they first appear. */
@@ -54,7 +54,7 @@ const placeCompared = (compared: Scores, difficulty: ReadonlyMap<number, number>
   }
   return [...sums].flatMap(([forecaster, { n, sum }]) => {
     const value = fraction(sum / n);
-    return n < least.min_questions ? [] : { forecaster, rank: null, n, value, interval: null };
+    return n < least.least_questions ? [] : { forecaster, rank: null, n, value, interval: null };
   });
 };
 

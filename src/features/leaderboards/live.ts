@@ -13,7 +13,7 @@ import { type BoardPage, type BoardQuery, type BoardRow, readBoard } from './sto
  * changed: a new one is written under another name and renamed. All keys share one hash tag.
  */
 
-/** Maximum rows of a board in Redis. Further rows are read from Postgres. */
+/** Maximum number of rows of a board in Redis. Further rows are read from Postgres. */
 export const max_in_redis = 10_000;
 
 const tagged = (prefix: string, rest: string): string => `${prefix}:{boards}:${rest}`;
@@ -28,13 +28,13 @@ export interface BoardId {
 export const boardKey = (prefix: string, { kind, slot, of = 'agent' }: BoardId): string =>
   tagged(prefix, `${kind}:${slot}${of === 'agent' ? '' : `:${of}`}`);
 
-/** The key of a hash with the stamp of each slice, by slot. */
+/** The key of the hash that has the stamp of each slice, by slot. */
 export const builtKey = (prefix: string): string => tagged(prefix, 'built');
 
 interface Head {
   readonly total: number;
   readonly held: number;
-  /** The board covers resolutions from this time on. Null for all. */
+  /** The board covers resolutions from this time on. If null, it covers all resolutions. */
   readonly since: string | null;
 }
 
@@ -68,7 +68,7 @@ export const membersOf = ({ total, rows }: BoardPage, since: string | null): rea
 
 const members_a_write = 1_000;
 
-/** Returns false if members are missing afterwards, because Redis was emptied meanwhile. */
+/** Returns false if Redis was emptied meanwhile, so that members are missing. */
 export const writeBoard = async (
   redis: RedisClient,
   key: string,
@@ -90,7 +90,7 @@ const readHead = async (redis: RedisClient, key: string): Promise<Head | null> =
   return head?.startsWith('!') ? JSON.parse(head.slice(1)) : null;
 };
 
-/** Returns null if Redis has no such board, one from another day, or too few of its rows. */
+/** Returns null if Redis lacks the board, has it from another day, or lacks rows of this page. */
 const readLive = async (
   redis: RedisClient,
   prefix: string,

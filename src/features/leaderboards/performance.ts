@@ -30,7 +30,7 @@ const recordOf = (row: RecordRow) => ({
 
 const calibrationOf = ({ bins }: AgentRecord): Performance['calibration'] => {
   const width = 100 / bin_count;
-  // The same value as on the board.
+  // This equals the value on the calibration board.
   const ece = eceOf({
     n: bins.reduce((sum, { n }) => sum + n, 0),
     bin_stated: bins.map(({ stated }) => stated),
@@ -53,7 +53,7 @@ const calibrationOf = ({ bins }: AgentRecord): Performance['calibration'] => {
   };
 };
 
-/** The same values as on the boards, but from the first resolved prediction on. */
+/** The same values as on the boards, but without a minimum number of predictions. */
 const scoresOf = ({ sums }: AgentRecord): Performance['scores'] =>
   Object.fromEntries(
     mean_kinds.map((kind) => {

@@ -23,11 +23,11 @@ import * as store from './store.js';
 const boards_form = 'classes';
 
 const max_changes = 50_000;
-/** The loop rests this many times longer than it worked, because other work needs the stores. */
+/** After a turn, the loop rests this many times as long, because other work needs the stores. */
 const rest_of_turn = 9;
 const longest_rest_ms = 5_000;
 const longest_turn_ms = 3_000;
-/** A pass over all scores can take a while. */
+/** Allows for a pass over all scores. */
 const patient = { statement_ms: 30_000 };
 
 /** Redis lost the board that was being made; the next turn makes it again. */
@@ -70,7 +70,7 @@ interface Due extends BoardSet {
   readonly stamp: string;
 }
 
-/** Takes the changes. Returns the sets that are due, or none if another process has the lock. */
+/** Takes the recorded changes and returns the due sets. Empty if another process has the lock. */
 const findDue = async ({ redis, clock, config }: Deps, tx: Tx): Promise<readonly Due[]> => {
   if (!(await store.lockBoards(tx))) return [];
   const prefix = config.REDIS_PREFIX;
@@ -131,7 +131,7 @@ export const createBoardRebuild = (deps: Deps, every_ms = 1_000): Loop => {
 
 const look_again_ms = 100;
 
-/** Makes every board again. Timers can make some of them. Returns the number of slices. */
+/** Makes every board again. Timers may make some of them. Returns the number of slices. */
 export const rebuildBoards = async (deps: Deps): Promise<number> => {
   const { sql, redis, config, clock } = deps;
   await redis.del(builtKey(config.REDIS_PREFIX));

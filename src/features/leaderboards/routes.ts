@@ -89,7 +89,7 @@ export const routes = [leaderboard, debaters];
 
 /**
  * `leaderboard:{by}` and `leaderboard:{by}:{period}`: the first twenty rows of a board as a state
- * topic. The boards follow the record within about a second, so they are read once a second.
+ * topic. Boards are rebuilt at most once a second, so the topics are read once a second.
  */
 
 const topic_prefix = 'leaderboard:';

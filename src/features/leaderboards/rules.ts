@@ -61,7 +61,7 @@ export interface Slice {
   /** Name of the slice in Redis, such as `all:all` or `society:30d`. */
   readonly slot: string;
   readonly category: string | null;
-  /** The slice covers resolutions from this time on. Null for all. */
+  /** The slice covers resolutions from this time on. If null, it covers all resolutions. */
   readonly since: string | null;
 }
 
@@ -103,7 +103,7 @@ export const slicesOf = (categories: readonly string[], day: number): readonly S
 
 /** The sums of a forecaster's scores in one slice, as far as the board needs them. */
 export interface Sums {
-  /** Number of predictions. On a board of means, only those with that score. */
+  /** Number of predictions; on a board of means, only predictions that have the score. */
   readonly n: number;
   readonly correct: number;
   readonly net: number;
@@ -142,9 +142,9 @@ export const fractions = (interval: Interval): Interval => map(interval, fractio
 export const percents = (interval: Interval): Interval => map(interval, percent);
 
 /**
- * How a mean is summed and shown. The scores are from `low` to `low` + `width`. `relative` is
- * summed in units of ln, which are a hundredth of the shown value, so that one agent's sum of
- * squares fits into 64 bits.
+ * How a mean is summed and shown. The scores are from `low` to `low` + `width`. Sums of `relative`
+ * are in units of ln, and the shown value is 100 times larger. So one agent's sum of squares fits
+ * into 64 bits.
  */
 export const means = {
   brier: { best_first: 1, unit: 1, low: 0, width: 1 },

@@ -54,7 +54,7 @@ const entry_schema = named(
       minimum: 0,
       description: 'Resolved predictions with this score. For debaters, comments and replies.',
     }),
-    value: Type.Number({ description: 'The ranked value. The member for this score repeats it.' }),
+    value: Type.Number({ description: 'The ranked value, also under the name of its score.' }),
     net: Type.Optional(
       Type.Integer({ description: 'Points won by resolved predictions, minus points lost.' }),
     ),
@@ -89,8 +89,8 @@ const pageOf = <R extends TSchema>(row: R) => ({
 /** The data that an adjusted board was made from. */
 export const coverage_schema = Type.Object({
   made_at: time_schema,
-  min_questions: Type.Integer({ description: 'Minimum number of questions per forecaster.' }),
-  min_agents: Type.Integer({ description: 'Minimum number of forecasters per question.' }),
+  least_questions: Type.Integer({ description: 'Minimum number of questions per forecaster.' }),
+  least_agents: Type.Integer({ description: 'Minimum number of forecasters per question.' }),
   scores: Type.Integer(),
   covered_scores: Type.Integer(),
   covered_share: Type.Number({ description: 'Percent of all scores.' }),
@@ -136,12 +136,12 @@ const bin_schema = Type.Object({
   n: Type.Integer(),
   mean_forecast: percent,
   frequency: percent,
-  interval: interval('in percent, by Wilson'),
+  interval: interval("in percent, by Wilson's method"),
 });
 
 const record = {
   accuracy: percent,
-  accuracy_interval: interval('in percent, by Wilson'),
+  accuracy_interval: interval("in percent, by Wilson's method"),
   resolved: Type.Integer(),
   correct: Type.Integer(),
   brier: score,

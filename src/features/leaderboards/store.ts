@@ -19,7 +19,7 @@ import type { Coverage } from './schema.js';
 
 /** Reads boards and agents' records from Postgres, and marks the boards that changed. */
 
-/** Used as the agent if only the scores of families, models or references changed. */
+/** Recorded instead of an agent if only scores of families, models or references changed. */
 const no_agent = '00000000-0000-0000-0000-000000000000';
 
 /**
@@ -221,7 +221,7 @@ const debaters = (db: Db) => db`
     group by c.agent_id, k.of
   )`;
 
-/** By board: the sort key (lowest first; null leaves the row out) and the sums of the mean. */
+/** For each board: the sort key (lowest first; null omits the row) and the sums of the mean. */
 const forecast_keys = `
   ('points', case when name is null then -net::float8 end, null, null, null),
   (
@@ -290,7 +290,7 @@ export interface BoardRow {
 
 export interface BoardPage {
   readonly total: number;
-  /** Has one row more than the page if there are more rows. */
+  /** If there is a next page, its first row is included. */
   readonly rows: readonly BoardRow[];
   /** Only for adjusted boards, once they are made. */
   readonly coverage?: Coverage | undefined;
@@ -351,7 +351,7 @@ export const readBoard = async (db: Db, query: BoardQuery): Promise<BoardPage> =
   return { total: rows[0]?.total ?? 0, rows: rows.map(rowOf) };
 };
 
-/** Returns the boards that a class has. */
+/** Returns the boards in `kinds` that exist for the class. */
 export const kindsOf = (of: BoardClass, kinds: readonly BoardName[]): readonly BoardName[] =>
   isGroup(of) ? kinds.filter((kind) => (group_kinds as readonly string[]).includes(kind)) : kinds;
 
@@ -391,7 +391,7 @@ export const readNames = async (
   return new Map(rows.map((row) => [row.id, row]));
 };
 
-/** Returns 1 + the number of ranked agents of the same kind that won more. Uses the index. */
+/** Returns 1 + the number of ranked agents of this kind that won more points. Uses the index. */
 export const readRank = async (db: Db, agent_id: string): Promise<number> => {
   const [row] = await db<{ rank: number }[]>`
     select 1 + count(b.agent_id)::integer as rank

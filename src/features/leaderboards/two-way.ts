@@ -4,8 +4,8 @@
  * forecaster's value is μ + a, its Brier score on a question of mean difficulty. Pure functions.
  *
  * Only forecasters with enough questions and questions with enough forecasters take part. When one
- * drops out, others may follow. If the rest falls into parts that no forecaster connects, only the
- * largest part stays, because values from different parts cannot be compared.
+ * drops out, others may follow. If the remaining questions form groups that share no forecasters,
+ * only the largest group stays, because values from different groups cannot be compared.
  *
  * For each question, b is the mean of score y minus value x. So for each forecaster, the values
  * satisfy Σ ((y − ȳ) − (x − x̄)) = 0 over its questions, where ȳ and x̄ are the means of the
@@ -27,10 +27,10 @@ export interface Scores {
 }
 
 export interface FitOptions {
-  readonly min_questions: number;
-  readonly min_agents: number;
+  readonly least_questions: number;
+  readonly least_agents: number;
   readonly resamples: number;
-  /** Stops the resampling early when it returns true. */
+  /** If this returns true, the resampling stops early. */
   readonly isOver?: () => boolean;
 }
 
@@ -51,8 +51,8 @@ const keepEnough = ({ forecasters, questions }: Scores, least: FitOptions): Uint
     const of_question = countKept(questions, kept);
     for (const [i, question] of questions.entries()) {
       const is_enough =
-        of_forecaster[forecasters[i]!]! >= least.min_questions &&
-        of_question[question]! >= least.min_agents;
+        of_forecaster[forecasters[i]!]! >= least.least_questions &&
+        of_question[question]! >= least.least_agents;
       if (kept[i] === 0 || is_enough) continue;
       kept[i] = 0;
       is_done = false;
@@ -61,7 +61,7 @@ const keepEnough = ({ forecasters, questions }: Scores, least: FitOptions): Uint
   return kept;
 };
 
-/** Drops the scores outside the largest connected part. */
+/** Drops the scores outside the largest connected group. */
 const keepLargestPart = ({ forecasters, questions }: Scores, kept: Uint8Array): void => {
   const first_question = sizeOf(forecasters);
   const parents = new Int32Array(first_question + sizeOf(questions)).map((_, node) => node);
@@ -216,7 +216,7 @@ const keepLeast = (least: Int32Array, value: number): void => {
   least[at] = value;
 };
 
-/** Creates a generator of integers below `most`. A seed gives one sequence (mulberry32). */
+/** Creates a generator of integers below `most` (mulberry32). A seed fixes the sequence. */
 const makeRandom = (seed: number) => {
   let state = seed;
   return (most: number): number => {

@@ -3,7 +3,7 @@ import * as catalogue from '../events/catalogue.js';
 import { entryColumns, eventNames } from '../events/index.js';
 import type { LogEntry } from '../events/log-entry.js';
 
-/** Reads the newest log events for feeds, with the same conditions as the partial indexes. */
+/** Reads the newest log events for feeds. The conditions match partial indexes in Postgres. */
 
 const max_entries = 50;
 
@@ -23,7 +23,7 @@ const life_events = [
   catalogue.dispute_resolved,
 ];
 
-/** Reads questions published, resolved and voided, in one category or in all. */
+/** Reads the events that publish, resolve or void a question, in one category or in all. */
 export const readNews = (db: Db, category: string | null) => db<LogEntry[]>`
   select ${entryColumns(db)}
   from events
@@ -33,7 +33,7 @@ export const readNews = (db: Db, category: string | null) => db<LogEntry[]>`
   order by "offset" desc
   limit ${max_entries}`;
 
-/** Reads the history of one question. Predictions and comments would be too many for a feed. */
+/** Reads the history of one question, without its many predictions and comments. */
 export const readLife = (db: Db, question_id: string) => db<LogEntry[]>`
   select ${entryColumns(db)}
   from events

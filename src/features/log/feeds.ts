@@ -80,7 +80,7 @@ const escapes: Readonly<Record<string, string>> = {
   '>': '&gt;',
   '"': '&quot;',
   "'": '&apos;',
-  // Otherwise a parser would turn a carriage return into a line feed.
+  // A parser would turn an unescaped carriage return into a line feed.
   '\r': '&#13;',
 };
 
@@ -115,7 +115,7 @@ const writeEntry = (entry: LogEntry, public_url: string): string => {
       .filter((term) => term !== null)
       .map((term) => `<category term="${escapeXml(term)}"/>`),
     element('content', content),
-    // For programs. The offset is a cursor of the log.
+    // For programs that read the feed. The offset is a cursor of the log.
     element('log:offset', String(offset)),
     element('log:event', event),
     element('log:data', JSON.stringify(data)),

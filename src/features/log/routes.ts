@@ -79,7 +79,7 @@ const refuseUnknownNames = (
   return refuseUnknown('query', fields);
 };
 
-/** True if the answer can have private events. These are for one caller and must not be cached. */
+/** True if the answer can contain private events. Such an answer must not be cached. */
 const isPrivate = ({ refs }: LogQuery): boolean => refs.some(({ label }) => label === 'me');
 
 /** Returns the gap, or null if the answer continues right after `after`. */
@@ -138,7 +138,7 @@ const listEvents = async (ctx: EventsContext, parts: Parts): Promise<Reply | Fau
   const head = Math.max(watch.head(), next);
   const next_cursor = next < head ? String(next) : null;
   const state = { gap, next, next_cursor, head, oldest: watch.oldest() };
-  // The events of such a page never change. Only `head` and `oldest` do.
+  // If a page is full and ends before the head, its events never change.
   const is_behind = given !== undefined && gap === null && page.entries.length === query.limit;
   const is_final = is_behind && next < head && !isPrivate(wanted);
   const { cursor: _cursor, after: _after, wait: _wait, ...kept } = query;
@@ -177,7 +177,7 @@ const events = route({
   id: 'listEvents',
   method: 'GET',
   path: '/api/events',
-  summary: 'Events of the log after an offset, or wait for the next one',
+  summary: 'Read the events of the log after an offset, or wait for the next one',
   tag: 'events',
   auth: 'public',
   query: wire.events_query,
@@ -315,7 +315,7 @@ async function* streamEvents(options: StreamOptions): AsyncGenerator<string> {
   }
 }
 
-/** Returns where to start. A client that reconnects sends its last id, by header or query. */
+/** Returns where to start. A client that reconnects sends its last id in a header or the query. */
 const placeOf = (ctx: Context<unknown, wire.StreamQuery>): number | undefined | Fault => {
   const header = ctx.header('last-event-id').trim();
   const { lastEventId = '', after } = ctx.query;

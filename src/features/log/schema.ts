@@ -18,7 +18,7 @@ export const log_faults = defineFaults({
   UPGRADE_REQUIRED: [
     426,
     'validation',
-    'This is a websocket. Connect with ws(s)://, let proxies pass Upgrade on, or use /api/stream.',
+    'This is a websocket. Connect with ws(s)://; proxies must pass Upgrade on. Or use /api/stream.',
   ],
   DIGEST_UNKNOWN: [
     404,

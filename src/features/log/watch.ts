@@ -40,7 +40,7 @@ interface Wait {
 
 type Finish = (woken: Wait['woken'], up_to: number) => void;
 
-/** Maximum offsets that one query scans. Sparse topics are searched in parts. */
+/** Maximum number of offsets that one query scans. Sparse topics are searched in parts. */
 const span_most = 100_000;
 const readers_most = 4;
 const read_deadline_ms = 15_000;
@@ -110,14 +110,14 @@ export interface LogConnection {
 }
 
 interface Opened {
-  /** The names under which it is counted. */
+  /** The connection is counted under these names. */
   readonly names: readonly string[];
   /** The SHA-256 of the key in hex. Null for people, because no event is private to them. */
   readonly credential: string | null;
   readonly opened_ms: number;
 }
 
-/** Maximum open connections, in this process. */
+/** Maximum number of open connections in this process. */
 type ConnectionLimits = Pick<typeof default_limits, 'connections_key' | 'connections_ip'>;
 
 /** Minimum time that a connection keeps its place. */

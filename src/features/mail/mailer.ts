@@ -33,7 +33,7 @@ const isRefusal = (error: unknown): boolean => {
   return code === 'EENVELOPE' && Number(responseCode) >= 500;
 };
 
-/** Gives up on an e-mail that another SECRET_KEY sealed, because it can never be opened here. */
+/** Gives up on an e-mail that was sealed with another SECRET_KEY and can never be opened. */
 const giveUpSealed = async ({ sql, log, clock }: Deps, { id }: store.MailRow): Promise<void> => {
   log.error({ mail_id: id }, 'mail: given up, because SECRET_KEY does not open it');
   await store.endMail(sql, id, { failed_at: clock() });

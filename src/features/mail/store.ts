@@ -4,10 +4,10 @@ import { makeId } from '../../kit/ids.js';
 import { createSealer } from '../../kit/sealing.js';
 
 /**
- * Queued e-mails are rows, written in the transaction that causes them, so each is sent only if its
- * cause was committed. A sender claims an e-mail by moving `next_at` past its own time limit. If
- * the sender dies, another claims it later, so an e-mail may arrive twice, with the same id. Its
- * links are credentials, so its text is sealed while it waits.
+ * Queued e-mails are rows. Each row is written in the transaction that causes the e-mail, so it is
+ * sent only if that transaction commits. A sender claims an e-mail by moving `next_at` past its own
+ * time limit. If the sender dies, another claims it later, so an e-mail may arrive twice, with the
+ * same id. The links are credentials, so the text is sealed while it waits.
  */
 
 export interface Mail {
@@ -39,7 +39,7 @@ const sealerOf = ({ SECRET_KEY }: Pick<Config, 'SECRET_KEY'>) => {
   return createSealer(SECRET_KEY, 'prediction-forum mails 1');
 };
 
-/** Makes a function that opens an e-mail, or returns null if another SECRET_KEY sealed it. */
+/** Makes a function that opens an e-mail; null if it was sealed with another SECRET_KEY. */
 export const makeMailOpener = (config: Pick<Config, 'SECRET_KEY'>) => {
   const sealer = sealerOf(config);
   return ({ id, sealed }: MailRow): Pick<Mail, 'text' | 'links'> | null => {

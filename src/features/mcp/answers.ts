@@ -20,7 +20,7 @@ interface Step {
   readonly rest: Limits;
 }
 
-/** The first step is the usual one. The next one is tried if a single row does not fit. */
+/** The usual limits come first. The next ones are tried if a single row does not fit. */
 const steps: readonly Step[] = [
   { rows: { characters: 1_000, items: 50 }, rest: { characters: 4_000, items: 250 } },
   { rows: { characters: 200, items: 20 }, rest: { characters: 500, items: 50 } },

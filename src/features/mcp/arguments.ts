@@ -59,7 +59,7 @@ const readAsOneOf = (schemas: readonly TSchema[], value: unknown): unknown => {
 
 /**
  * Reads strings as values of their schema, at any depth. An unreadable string stays as it is, so
- * that the route's check refuses it by name.
+ * that the route's check refuses and names it.
  */
 const readAs = (schema: TSchema, value: unknown): unknown => {
   if (schema[Kind] === 'Union') return readAsOneOf(schema['anyOf'], value);

@@ -63,7 +63,7 @@ async function* chunksOf(reader: ReadableStreamDefaultReader<Uint8Array>) {
   for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
 }
 
-/** Statuses to pass on. The SDK uses others for malformed requests, and these become 400. */
+/** Statuses to pass on. Other statuses of the SDK mean a malformed request, and become 400. */
 const statuses = [200, 202, 400, 404, 406];
 
 const replyOf = async (response: Response, connection: LogConnection | null): Promise<Reply> => {
@@ -99,9 +99,7 @@ const passed_headers = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-m
 export const createMcp = ({ routes, innerCall, public_url, connections }: McpOptions) => {
   const tools = makeTools(routes);
   const bus = new InMemoryServerEventBus();
-  /**
-   * Contexts by request. The server factory gets only the request that was passed to the handler.
-   */
+  /** The context of each request. The server factory gets only the request that the handler got. */
   const contexts = new WeakMap<Request, Context>();
   const handler: McpHttpHandler = createMcpHandler(
     ({ era, requestInfo }) => {

@@ -75,7 +75,7 @@ const needed: Readonly<Record<string, string>> = {
 
 type MessageRead = { readonly message: object } | { readonly error: RpcError };
 
-/** Without arguments, many clients send null. Some clients send the arguments as JSON text. */
+/** Many clients send null if there are no arguments. Some clients send arguments as JSON text. */
 const readArguments = (given: unknown): unknown => {
   if (typeof given !== 'string') return given ?? {};
   const parsed = parseJson(Buffer.from(given));

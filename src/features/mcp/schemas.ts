@@ -13,7 +13,7 @@ const kept = ['description', 'default', 'enum', 'minimum', 'maximum', 'maxLength
 const keep = (schema: TSchema, names: readonly string[]): JsonSchema =>
   Object.fromEntries(names.flatMap((name) => (name in schema ? [[name, schema[name]]] : [])));
 
-/** Returns the kinds of a value. Null is left out, because it means a missing argument. */
+/** Returns the alternatives of a schema, except null, because null means a missing argument. */
 const kindsOf = (schema: TSchema): readonly TSchema[] =>
   schema['anyOf'] === undefined
     ? [schema].filter(({ type }) => type !== 'null')

@@ -215,7 +215,7 @@ export const makeMcpServer = (
         uriTemplate: `${uri_start}{id}`,
         name: 'question',
         title: 'A question',
-        description: 'The brief of a question, as Markdown. It changes with each of its events.',
+        description: 'The brief of a question, as Markdown. Each event of the question changes it.',
         mimeType: markdown,
       },
     ],

@@ -317,7 +317,7 @@ const makeTool = (def: ToolDef, routes: readonly Route[]): Tool => {
   };
 };
 
-/** Makes the tools from the routes of the API, by name. */
+/** Makes the tools from the routes of the API, keyed by name. */
 export const makeTools = (routes: readonly Route[]): ReadonlyMap<string, Tool> =>
   new Map(
     defs.map((def) => [

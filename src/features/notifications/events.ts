@@ -5,7 +5,7 @@ import type { Projector } from '../events/index.js';
 import { type LogEntry, readData, timeOf } from '../events/log-entry.js';
 import { dropOld, insertNotices, type Notice } from './store.js';
 
-/** Each reply causes exactly one notification, in the transaction that numbers its event. */
+/** Each reply causes exactly one notification, in the transaction that numbers the event. */
 
 const noticeOf = (entry: LogEntry): readonly Notice[] => {
   if (entry.event !== 'comment.reply' || entry.audience_id === null) return [];
@@ -30,7 +30,7 @@ export const notified_replies: Projector = {
 
 /** A notification is deleted this long after it was read. */
 export const read_life_ms = 30 * 86_400_000;
-/** Maximum notifications per agent, read or not. The newest stay. */
+/** Maximum number of notifications per agent, read or unread. The newest ones stay. */
 export const max_kept = 1_000;
 
 /** Limits the notifications of each agent. Any number of sweepers may run. */

@@ -3,7 +3,7 @@ import type { Deps } from '../../http/deps.js';
 import { replyPage } from '../../http/page.js';
 import { reply, routeFor } from '../../http/route.js';
 import { pageSchema, uuid_schema } from '../../http/schemas.js';
-import { common_faults, refuse } from '../../kit/fault.js';
+import { refuseFields } from '../../kit/fault.js';
 import { toWire } from './messages.js';
 import { notification_schema, notifications_query, read_body } from './schema.js';
 import { countNotifications, listNotifications, markRead } from './store.js';
@@ -55,10 +55,10 @@ const readNotifications = route({
   handle: async (ctx, { sql, clock }) => {
     const { ids, until } = ctx.body;
     if ((ids === undefined) === (until === undefined)) {
-      return refuse(common_faults.INVALID_REQUEST, {
-        message: 'Send either ids or until.',
-        fields: [{ path: 'body.ids', message: 'must be sent if body.until is not, and only then' }],
-      });
+      return refuseFields(
+        [{ path: 'body.ids', message: 'must be sent if body.until is not, and only then' }],
+        'Send either ids or until.',
+      );
     }
     const agent_id = ctx.caller.id;
     return ctx.write(sql, async (tx) => {

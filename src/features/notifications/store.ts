@@ -114,7 +114,7 @@ interface ReadMark {
   readonly at: Date;
 }
 
-/** Returns how many were marked as read. Skips other agents' ids and notifications already read. */
+/** Marks unread notifications of this agent as read. Returns how many were marked. */
 export const markRead = async (tx: Tx, { agent_id, ids, until, at }: ReadMark): Promise<number> => {
   const rows = await tx`
     update notifications

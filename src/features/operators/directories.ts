@@ -59,7 +59,6 @@ interface Known {
 interface DirectoriesOptions {
   readonly reader: DirectoryReader;
   readonly clock: () => Date;
-  /** Called after a directory was read. */
   readonly onRead: (origin: string, keys: Keys) => Promise<void>;
   /** Minimum time between two fetches of a directory, even if the first one failed. */
   readonly rest_ms?: number;

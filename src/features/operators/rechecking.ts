@@ -5,9 +5,9 @@ import { createDirectoryReader } from './directories.js';
 import * as store from './store.js';
 
 /**
- * Removes a badge if the agent has not signed for a long time, or if its key has left a directory
- * that no request has fetched since. Each directory is checked once a day. If it cannot be reached,
- * nothing changes.
+ * Removes a badge if the agent has not signed for a long time, or if its key is no longer in the
+ * directory. Each directory is checked once a day, even if no request needs it. If a directory
+ * cannot be reached, nothing changes.
  */
 
 const max_each_turn = 100;

@@ -30,7 +30,7 @@ export interface SignatureClaim {
   readonly fields: readonly string[];
 }
 
-/** Returns the origin of an https URL with no path or the directory's path, else null. */
+/** Returns the origin of an https URL whose path is empty or is the directory's, else null. */
 const originOf = (text: unknown): string | null => {
   if (typeof text !== 'string' || text.length > 200 || !URL.canParse(text)) return null;
   const { protocol, pathname, origin, search, hash, username } = new URL(text);
@@ -56,9 +56,9 @@ const readAgent = (header: string, key: unknown): string | null =>
 
 /**
  * Finds the signature that can prove who operates the agent. It must cover `@authority`, so that a
- * signature for another site is useless here; `signature-agent`, which names the operator; and the
- * headers that may carry the agent's key, so that another agent cannot use it. Returns null if no
- * signature covers all of this, which is not an error.
+ * signature for another site is useless here. It must cover `signature-agent` and all headers that
+ * may carry the agent's key, so that another agent cannot use it. Returns null if no signature
+ * covers all of this, which is not an error.
  */
 export const findClaim = (headers: SignedRequest['headers']): SignatureClaim | null => {
   const { 'signature-input': input = '', 'signature-agent': agent = '' } = headers;

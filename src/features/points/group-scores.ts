@@ -15,14 +15,14 @@ export interface GroupScore extends ForecastScore {
   readonly kind: GroupKind;
   readonly name: string;
   readonly n_agents: number;
-  /** The largest share at the end. */
+  /** The largest share in the last forecast. */
   readonly stated: number;
   readonly relative: number | null;
 }
 
 type Shares = readonly number[];
 
-/** Creates a forecaster that can revise. It sums up its scores over time. */
+/** Creates a forecaster that can revise its forecast. It adds up its scores over time. */
 const createForecaster = (correct: readonly number[]) => {
   const sums = { forecast: 0, brier: 0, log_score: 0 };
   let begun = 0;
@@ -36,7 +36,7 @@ const createForecaster = (correct: readonly number[]) => {
     sums.log_score += now.score.log_score * time;
   };
   return {
-    /** Revises the forecast. Returns the log scores before (null at first) and after. */
+    /** Sets a new forecast. Returns the log score before it (null at first) and after it. */
     change(at: number, shares: Shares): { before: number | null; after: number } {
       passTo(at);
       if (now === null) begun = at;
@@ -94,7 +94,7 @@ const createMean = (options: number) => {
 
 type Forecaster = ReturnType<typeof createForecaster>;
 
-/** Creates the forecasters of one kind, by name. They are each other's peers. */
+/** Creates the forecasters of one kind, keyed by name. They are each other's peers. */
 const createGroups = (kind: GroupKind, correct: readonly number[]) => {
   const peers = createPeers();
   const groups = new Map<string, { readonly forecaster: Forecaster; changes: LogChange[] }>();
@@ -119,7 +119,6 @@ const createGroups = (kind: GroupKind, correct: readonly number[]) => {
   };
 };
 
-/** Creates the families or the models of a question. */
 const createTeams = (kind: 'family' | 'model', correct: readonly number[]) => {
   const groups = createGroups(kind, correct);
   const means = new Map<string, ReturnType<typeof createMean>>();

@@ -1,7 +1,7 @@
 /**
  * The relative score of forecasters who can join and revise at any time. It is the mean over time
  * of 100 · (own log score − mean log score of the other active forecasters), over the time in which
- * there are others. It is null if there never are any. At each moment these scores sum to 0.
+ * there are others. It is null if there is no such time. At each moment these scores sum to 0.
  *
  * If N forecasters are active and S is the sum of their log scores, the mean of the others is
  * (S − l)/(N − 1) for a forecaster with log score l. So three integrals over time, the same for all
@@ -55,7 +55,7 @@ export const createPeers = () => {
       return low;
     },
 
-    /** Call it after the last change. `at` must not be earlier than that. */
+    /** Call it after the last change. `at` must not be earlier than the last change. */
     end(at: number): void {
       const count = times.push(at) - 1;
       for (const integral of [shared, others, inverse]) integral.length = count + 1;

@@ -50,7 +50,7 @@ export const evenRestDistribution = (parts: EvenRest): Distribution => {
   return { units, whole: whole_bp * (options - 1) };
 };
 
-/** Rounds `over / under` to the nearest integer, halves away from zero. `under` is positive. */
+/** Rounds `over / under` to an integer, with halves away from zero. `under` is positive. */
 const divideRounded = (over: bigint, under: bigint): number => {
   const size = (2n * (over < 0n ? -over : over) + under) / (2n * under);
   return Number(over < 0n ? -size : size);
@@ -129,7 +129,7 @@ export const netOverTime = (payment: Payment & { readonly stood: readonly Stood[
 export const net = ({ distribution, ...payment }: Scored): number =>
   netOverTime({ ...payment, stood: [{ distribution, weight_ms: 1 }] });
 
-/** Returns the formula's terms for a receipt, not quite exact: oᵢ per option, B and U. */
+/** Returns the formula's terms for a receipt, in floating point: oᵢ per option, B and U. */
 export const termsOf = ({ units, whole }: Distribution, correct: readonly number[]) => {
   const distinct = new Set(correct);
   const outcome = units.map((_, index) => (distinct.has(index) ? 1 / distinct.size : 0));

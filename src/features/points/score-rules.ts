@@ -13,14 +13,14 @@ import type { Distribution } from './rules.js';
  * decisions", 1952, for the log score. Baseline and relative score: Metaculus, "Scores FAQ".
  */
 
-/** States the convention next to each Brier score. The two-term form would be twice as large. */
+/** Answers with Brier scores contain this text. The two-term form would be twice as large. */
 export const brier_convention =
   'one-term: (p - o)^2 for yes/no questions, half the sum over options for others; 0 best, 1 worst';
 
 /** Minimum resolved predictions of an agent for a rank by accuracy, Brier score or calibration. */
 export const min_resolved = 10;
 
-/** 0 and 100 % are clipped by one basis point, so one sure miss does not cost everything. */
+/** 0 and 100 % move by one basis point, so that a sure but wrong forecast has a finite score. */
 const min_share = 0.0001;
 const clip = (share: number): number => Math.min(Math.max(share, min_share), 1 - min_share);
 
@@ -36,7 +36,7 @@ const brierOverOptions = (shares: readonly number[], correct: readonly number[])
   return sum / 2;
 };
 
-/** True if above the even forecast. Rounding can put an equal mean slightly above it. */
+/** True if `forecast` is above the even forecast. Tolerates rounding errors of an equal mean. */
 export const isCorrect = (forecast: number, options: number): boolean =>
   forecast - 1 / options > 1e-12;
 

@@ -99,7 +99,7 @@ export const countLedger = (db: Db, agent_id: string) =>
 export interface Settlement {
   readonly agent_id: string;
   readonly prediction_id: string;
-  /** Minus the payment of an earlier revision. 0 if there was no payment. */
+  /** The payment of an earlier revision, negated. 0 if there was no payment. */
   readonly reversal: number;
   readonly net: number;
 }

@@ -38,7 +38,7 @@ export const scoringTime = (times: QuestionTimes): ScoringTime => {
 export const openTime = ({ closed }: ScoringTime, at_ms: number): number =>
   closed.reduce((open_ms, [from, to]) => open_ms - Math.max(0, Math.min(at_ms, to) - from), at_ms);
 
-/** True if a forecast made at this time is scored. At the instant of the close it still is. */
+/** True if a forecast at this time is scored: also at the end, unless the outcome was public. */
 export const isScored = ({ ends_ms, is_known }: ScoringTime, at_ms: number): boolean =>
   at_ms < ends_ms || (at_ms === ends_ms && !is_known);
 
@@ -75,7 +75,7 @@ export const spansOf = <F extends Pick<TimedForecast, 'at_ms'>>(
   return spans.map((one, n) => ({ ...one, weight_ms: n === spans.length - 1 ? 1 : 0 }));
 };
 
-/** Returns the weighted mean of the values, one per span. Skips nulls; null if no value is left. */
+/** Returns the weighted mean of one value per span. Skips nulls. Null if no value counts. */
 export const meanOverTime = (
   spans: readonly Pick<Span, 'weight_ms'>[],
   values: readonly (number | null)[],

@@ -71,7 +71,7 @@ export interface Placed {
   /** The agent's points. */
   readonly points: number;
   readonly event_id: string;
-  /** True if this body was accepted before. Then this is the first result. */
+  /** True if the same body was accepted before. If so, this is the result of that first call. */
   readonly replayed: boolean;
 }
 
@@ -127,7 +127,7 @@ const checkPages = async (
   });
 };
 
-/** Joins the queue before the first `await`, so calls are judged in the order they are made. */
+/** Joins the queue before the first `await`, so calls are judged in the order of their arrival. */
 const addToQueue = (
   deps: Needs,
   request: PredictionRequest,
@@ -164,7 +164,7 @@ const compose = (
     question,
     agent,
     stated,
-    rest: {
+    given: {
       owner_id: agent.owner_id,
       reasoning: checked.text,
       citations: checked.citations,
@@ -238,7 +238,7 @@ const refuseDuplicate = ({ id: prediction_id }: PredictionRow): Fault =>
     extra: { prediction_id },
   });
 
-/** Answers for a question that takes no predictions now. A repeat still gets its first result. */
+/** Answers if the question takes no predictions now. A repeat still gets its first result. */
 const refuseClosed = async (
   deps: Deps,
   request: PredictionRequest,
@@ -258,7 +258,7 @@ const refuseChanged = async (deps: Needs, question_id: string): Promise<Fault> =
   return refuse(question_faults.QUESTION_NOT_OPEN, { message });
 };
 
-/** Returns the similarity and id of the most similar prediction, for the error. */
+/** Returns the similarity and the id of the most similar prediction, to show them in the error. */
 const similarExtra = async (
   { sql }: Pick<Deps, 'sql'>,
   question_id: string,
@@ -339,20 +339,35 @@ interface PlacedParts {
   readonly question: { readonly id: string } & Pick<ForecastQuestion, 'options' | 'question_type'>;
   readonly agent: { readonly id: string; readonly name: string; readonly model_family: string };
   readonly stated: ForecastColumns;
-  readonly rest: Pick<
-    NewPrediction,
-    | 'owner_id'
-    | 'reasoning'
-    | 'citations'
-    | 'resolution_protocol'
-    | 'prior_probability'
-    | 'prior_basis'
-    | 'body_digest'
-  >;
+  readonly given: Given;
 }
 
+/** Members of the row that are stored as they are given. */
+type Given = Omit<
+  NewPrediction,
+  | keyof ForecastColumns
+  | 'question_id'
+  | 'agent_id'
+  | 'id'
+  | 'model_family'
+  | 'revision'
+  | 'revised_at'
+  | 'revision_reason'
+  | 'revision_event_id'
+  | 'event_id'
+  | 'created_at'
+>;
+
+/** These members are not given for an imported prediction. */
+export const not_imported = {
+  resolution_protocol: null,
+  prior_probability: null,
+  prior_basis: null,
+  body_digest: '',
+} satisfies Partial<Given>;
+
 /** Builds the row and event of a prediction, made here or imported. The event has no reasoning. */
-export const composeRow = ({ id, at, question, agent, stated, rest }: PlacedParts): Composed => {
+export const composeRow = ({ id, at, question, agent, stated, given }: PlacedParts): Composed => {
   const { model_family } = agent;
   const data: Static<typeof prediction_placed.data> = {
     question_id: question.id,
@@ -365,27 +380,21 @@ export const composeRow = ({ id, at, question, agent, stated, rest }: PlacedPart
   const event_id = makeId();
   return {
     row: {
+      ...given,
       question_id: question.id,
       agent_id: agent.id,
       id,
-      owner_id: rest.owner_id,
       prediction: stated.prediction,
       probability: stated.probability,
       confidence: stated.confidence,
       selected_option: stated.selected_option,
       probabilities: stated.probabilities,
       cdf: stated.cdf,
-      reasoning: rest.reasoning,
-      citations: rest.citations,
       model_family,
-      resolution_protocol: rest.resolution_protocol,
-      prior_probability: rest.prior_probability,
-      prior_basis: rest.prior_basis,
       revision: 0,
       revised_at: null,
       revision_reason: null,
       revision_event_id: null,
-      body_digest: rest.body_digest,
       event_id,
       created_at: at,
     },

@@ -29,7 +29,7 @@ type Item = Static<typeof predictions_body>;
 
 const checkItem = compileCheck(predictions_body, 'body');
 
-/** Few enough to leave the event loop to other requests in between. A long text takes 3 ms. */
+/** Kept low, so that other requests get the event loop in between. A long text takes 3 ms. */
 const max_together = 8;
 
 const limited = (retry_ms: number): Fault => {

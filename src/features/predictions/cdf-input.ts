@@ -68,7 +68,7 @@ export const scaleOfCdf = (body: Given): Scale | null => {
 };
 
 interface ReadPoint {
-  /** Null unless it is a number or a date, whichever the question asks for. */
+  /** Null if the value is not of the type that the question asks for: a number or a date. */
   readonly value: number | null;
   readonly p: number;
 }
@@ -108,7 +108,7 @@ const findForm = (body: CdfBody): { form: Form; given: readonly (Point | Value)[
   return wrong(`${form}.${mixed}`, 'Send points with value and p, or numbers alone, not both.');
 };
 
-/** An answer sent back may be two points longer: it is in percent and has both ends. */
+/** A copied answer is in percent and has both ends, so it may be two points longer. */
 const isTooLong = (points: readonly ReadPoint[], range: Range, scale: Scale | undefined) => {
   if (points.length <= max_points) return false;
   return !(

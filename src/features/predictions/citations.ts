@@ -5,13 +5,13 @@ import type { Failure } from './faults.js';
 /**
  * The sources of the reasoning, in its text or in `evidence_urls`. Two gates count different
  * things. CITATIONS_REQUIRED counts the different URLs. CITATIONS_INVALID checks the pages: it
- * fails if fewer than two are usable because a URL is unusable or one page is repeated. So a bare
+ * fails if unusable URLs or repeated pages leave fewer than two usable pages. So a bare
  * domain beside two good sources does no harm; it is just not stored as a citation.
  */
 
 export const citation_limits = { needed: 2, stored: 50, length: 2_048 } as const;
 
-/** Maximum number of links that are read. Far fewer already count as a flood of links and fail. */
+/** Maximum number of links that are read. A text with far fewer fails as a flood of links. */
 const looked_at = 100;
 
 interface Citations {
@@ -101,7 +101,7 @@ interface Citation {
   readonly url: string;
   /** Without fragment, tracking parameters, trailing slash or default port; host in lower case. */
   readonly key: string;
-  /** Says why the URL cannot be a source, in words that follow it. Null if it can. */
+  /** The words to put after the URL, saying why it cannot be a source. Null if it can. */
   readonly problem: string | null;
 }
 
@@ -132,7 +132,7 @@ export const readCitation = (written: string): Citation => {
   });
 };
 
-/** Reads everything else by the URL standard: ports, IP addresses, escapes, other scripts. */
+/** Reads a URL that is not plain (port, IP address, escapes, other script), by the URL standard. */
 const readOddCitation = (written: string): Citation => {
   let parsed: URL;
   try {

@@ -117,7 +117,7 @@ const readSql = ({ reasoning }: { readonly reasoning: boolean }): string =>
     })
     .join(', ');
 
-/** The columns of prediction `p` that a `PredictionRow` has unchanged. */
+/** The columns of prediction `p` that appear unchanged in a `PredictionRow`. */
 export const read_sql = readSql({ reasoning: true });
 /** The same without the reasoning, which is most of a row. */
 export const short_sql = readSql({ reasoning: false });
@@ -142,7 +142,7 @@ const prediction_members = {
   ),
   quartiles: nullable(Type.Array(value_schema, { description: 'The values at 25, 50 and 75 %.' })),
   scale: Type.Literal('percent', {
-    description: 'The scale of all probabilities here. Send it together with a copied forecast.',
+    description: 'The scale of all probabilities here. If you copy a forecast, copy it too.',
   }),
   reasoning: nullable(
     Type.String({ description: 'Null if it is hidden until the reader has predicted.' }),
@@ -211,7 +211,7 @@ type HiddenName = Extract<
   keyof PredictionWire
 >;
 
-/** Members of an answer for readers who may not see the reasoning yet. */
+/** These members replace the reasoning for readers who may not see it yet. */
 export const hidden_reasoning = Object.fromEntries([
   ...entries
     .filter(([, { is_reasoning }]) => is_reasoning)

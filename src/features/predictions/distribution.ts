@@ -15,7 +15,7 @@ export interface ForecastColumns {
   readonly confidence: number;
   /** Index of the chosen option. Null if the question has no options. */
   readonly selected_option: number | null;
-  /** Basis points of each option, which sum to 10,000. If null, the rest is spread evenly. */
+  /** Basis points by option; they sum to 10,000. If null, other options share the rest evenly. */
   readonly probabilities: readonly number[] | null;
   /** Null unless the question is about a number or a date. See `cdf-input.ts`. */
   readonly cdf: readonly number[] | null;

@@ -20,9 +20,9 @@ import type { Failure } from './faults.js';
  * `confidence`, or `probability` (of YES); a question with options takes `selected_option` +
  * `confidence`, or `probabilities`. Forms given together must agree. Some clients send the same
  * fields to both kinds of question: beside `selected_option`, `prediction` is ignored and
- * `probability` is the confidence. Numbers are percent or fractions of 1, as `scale` says. Without
- * `scale`, a number strictly between 0 and 1 is a fraction. A question about a number or a date
- * takes a distribution; see `cdf-input.ts`.
+ * `probability` is the confidence. Numbers are percentages or fractions of 1, as `scale` says.
+ * Without `scale`, a number strictly between 0 and 1 is a fraction. A question about a number or a
+ * date takes a distribution; see `cdf-input.ts`.
  */
 
 interface GivenBody extends CdfBody {
@@ -359,7 +359,7 @@ const readProbabilities = (
     if (named.has(index)) {
       return failure('INVALID_OPTION', field, `“${text.slice(0, 60)}” is named twice.`);
     }
-    // The sum decides later whether these are percent, so noise is measured on the smaller scale.
+    // Only the sum shows whether these are percentages, so noise is measured on the smaller scale.
     const share = toFraction(value, 'fraction') === 0 ? 0 : value;
     if (!(share >= 0 && share <= 101)) {
       return failure('INVALID_CONFIDENCE', field, 'A probability must be between 0 and 100.');

@@ -20,8 +20,8 @@ import { type PredictBody, protocol_limits } from './schema.js';
 
 /**
  * The quality gates. They collect every failure, in the order of `prediction_faults`. This file has
- * the gates that need only the body, and the messages of those gates that compare it with stored
- * predictions (sources, similar texts, cap of a model family; see `originality.ts`).
+ * the gates that need only the body. The gates that compare a prediction with stored ones (sources,
+ * similar texts, cap of a model family) are in `originality.ts`, but their messages are here.
  */
 
 /** The parts of a prediction that are compared with others. Storing it does not change them. */
@@ -65,13 +65,13 @@ export const reasoning_limits = {
 export interface ReasoningCheck {
   /** The text that was checked and is stored: in NFC, trimmed, with its line breaks restored. */
   readonly text: string;
-  /** Usable sources as cited, each page once, at most 50 of at most 2,048 characters. */
+  /** Usable sources as cited, each page once: at most 50, each of at most 2,048 characters. */
   readonly citations: readonly string[];
-  /** Digests of the same sources, for the comparison. */
+  /** Digests of the same sources, for the comparison with other predictions. */
   readonly citation_keys: readonly string[];
   /** The words that count and are compared with other predictions; see `readWords`. */
   readonly words: WordHashes;
-  /** Empty if the reasoning passes. The first failing gate comes first. */
+  /** The failures, in the order of the gates. Empty if the reasoning passes. */
   readonly failures: readonly Failure[];
 }
 

@@ -4,7 +4,7 @@ import { groupBy } from '../../kit/group-by.js';
 import { makePause } from '../../kit/loop.js';
 import { toPercent } from '../../kit/percent.js';
 import { question_faults } from '../questions/schema.js';
-import { composeRow } from './answering.js';
+import { composeRow, not_imported } from './answering.js';
 import { showCdf } from './cdf-input.js';
 import type { ForecastColumns } from './distribution.js';
 import { hasFailures, prediction_faults, refuseFailures } from './faults.js';
@@ -24,17 +24,17 @@ export interface ImportedQuestion extends ForecastQuestion {
 }
 
 /**
- * A forecast that was made elsewhere. The rules for a prediction made here apply, except that the
- * question may be closed, the time is when it was made, and the text is not compared with others,
- * because it was not written for this forum. The text must pass the gates for length, sections,
- * sources and content. If it is missing, a note that says so is stored.
+ * A forecast that was made elsewhere. The rules for predictions made here apply, with exceptions:
+ * the question may be closed, and the forecast has the time at which it was made. Its text is not
+ * compared with others, because it was not written for this forum. The text must pass the gates for
+ * length, sections, sources and content. If there is no text, a note that says so is stored.
  */
 export interface Imported {
   readonly question: ImportedQuestion;
   readonly agent: { readonly id: string; readonly name: string; readonly model_family: string };
   readonly stated: ForecastBody;
   readonly reasoning: string | null;
-  /** Time at which it was made. Defaults to now. Then it never revises an earlier forecast. */
+  /** When it was made. If missing, the current time is used and no earlier forecast is revised. */
   readonly at?: Date;
 }
 
@@ -102,15 +102,12 @@ const recordOne = async (
         question,
         agent,
         stated,
-        rest: {
+        given: {
+          ...not_imported,
           // Imported agents have no owner, so each counts as a separate owner.
           owner_id: null,
           reasoning,
           citations,
-          resolution_protocol: null,
-          prior_probability: null,
-          prior_basis: null,
-          body_digest: '',
         },
       }),
     idempotent: null,

@@ -50,7 +50,7 @@ export type LinkCheckOptions = ClientOptions & { readonly public_name: string };
 export const createLinkCheck = (config: Config): LinkCheck =>
   makeLinkCheck({ ...outboundOptions(config), public_name: config.PUBLIC_URL ?? '' });
 
-/** Returns a check of one page: null if readable, else the problem in words that follow its URL. */
+/** Makes the check of a page. Its result is null, or a problem in words to put after the URL. */
 const makeLook = ({ public_name, ...options }: LinkCheckOptions) => {
   const client = createGuardedClient({ ...options, allow_plain: true });
   const headers = {
@@ -130,7 +130,7 @@ export const makeLinkCheck = (options: LinkCheckOptions) => {
 };
 export type LinkCheck = ReturnType<typeof makeLinkCheck>;
 
-/** Errors of HEAD after which GET is tried: some servers close the connection or send a body. */
+/** After these errors of HEAD, GET is tried. Some servers close the connection or send a body. */
 const is_worth_get: ReadonlySet<string> = new Set(['connection_lost', 'answer_invalid']);
 
 const explain = (sentence: string): string =>

@@ -14,8 +14,8 @@ import {
 
 /**
  * Each api process has memories with which the gates compare a prediction: the predictions of a
- * question up to a number, and the pages that an agent cited up to a prediction. Other processes
- * store predictions too, so a batch is stored only if its memories were up to date (`placing.ts`).
+ * question up to a certain number, and the pages that an agent cited up to a certain prediction.
+ * Other processes store predictions too, so a batch needs up-to-date memories (`placing.ts`).
  */
 
 /** The predictions of one question up to number `seq`. */
@@ -55,7 +55,7 @@ export class QuestionMemory {
     return findings;
   }
 
-  /** Adds the next prediction. The returned function removes it while it is the last one. */
+  /** Adds the next prediction. The returned function removes it again while it is the last one. */
   add({ words, sources, model_family }: ComparedText): () => void {
     this.seq += 1;
     this.sets.add(words);
@@ -105,7 +105,7 @@ export class AgentMemory {
     return is_reused ? [{ kind: 'reused', by: 'self' }] : [];
   }
 
-  /** Adds the next prediction. The returned function removes it while it is the last one. */
+  /** Adds the next prediction. The returned function removes it again while it is the last one. */
   add(id: string, sources: readonly string[]): () => void {
     const { last_id } = this;
     this.last_id = id;
@@ -136,7 +136,7 @@ export interface Memories {
 export interface Originality {
   /** Returns the cached memories, which may be outdated, and reads the missing ones. */
   open(db: Db, question_ids: readonly string[], agent_ids: readonly string[]): Promise<Memories>;
-  /** Brings the memories up to the state in which the questions and agents were found. */
+  /** Brings the memories up to the state of the questions and agents in `found`. */
   catchUp(db: Db, memories: Memories, found: Pick<Outcome, 'questions' | 'agents'>): Promise<void>;
   /** Caches the memories after the commit. */
   cache(memories: Memories): void;
@@ -149,10 +149,10 @@ export interface Originality {
 /** Maximum number of cached agents, and of pages they cited. Together about 12 MB at most. */
 const max_agents = 20_000;
 const max_cited = 200_000;
-/** Maximum rows per read. Each takes about 60 µs. */
+/** Maximum number of rows per read. Each takes about 60 µs. */
 const rows_a_turn = 200;
 
-/** Reads questions up to their numbers in `seqs`, or up to their last prediction if null. */
+/** Reads each question up to its number in `seqs`. If `seqs` is null, reads all predictions. */
 const readQuestions = async (
   db: Db,
   behind: readonly QuestionMemory[],
@@ -276,7 +276,7 @@ export const createOriginality = (
 };
 
 export interface SimilarSet {
-  /** The number that `add` returned. */
+  /** The number that `add` returned for this set. */
   readonly entry: number;
   readonly overlap: number;
   readonly similarity: number;

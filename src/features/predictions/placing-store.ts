@@ -6,7 +6,7 @@ import { insert_sql, type NewPrediction } from './columns.js';
 
 export interface QuestionState {
   readonly id: string;
-  /** The number of its last prediction. */
+  /** The number of the last prediction on the question. */
   readonly seq: number;
   readonly is_open: boolean;
   /** True for an imported question that is not decided yet. */
@@ -28,7 +28,7 @@ export interface OwnPrediction {
 }
 
 export interface BatchToStore {
-  /** The questions as judged; `open` and `imports` say which predictions they must take. */
+  /** The questions as judged. `open`: must take predictions. `imports`: must take imports. */
   readonly questions: readonly {
     readonly id: string;
     readonly seq: number;
@@ -36,7 +36,7 @@ export interface BatchToStore {
     readonly imports: boolean;
   }[];
   readonly agents: readonly AgentState[];
-  /** All drafts, even if they store nothing. */
+  /** The questions and agents of all drafts, even of drafts that store nothing. */
   readonly pairs: readonly Omit<OwnPrediction, 'id'>[];
   readonly rows: readonly (NewPrediction & {
     readonly seq: number;
@@ -196,7 +196,7 @@ export const readStoredSince = (
   limit ${limit}`;
 
 export interface AgentRow extends AgentState {
-  /** A prediction after the known one. Null if there are no newer ones. */
+  /** A prediction that is newer than the known one. Null if there is none. */
   readonly prediction_id: string | null;
   readonly citations: readonly string[] | null;
 }

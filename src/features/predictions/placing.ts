@@ -10,17 +10,16 @@ import type { Memories, Originality } from './originality.js';
 import { type Outcome, type QuestionState, storeBatch } from './placing-store.js';
 
 /**
- * Every prediction is stored here, by a group commit that
+ * Every prediction is stored here, by a group commit with these steps:
  *
- *   judges the drafts in order, against this process's memories of their questions and agents and
- *   against the earlier drafts · stores all of them in one statement, which locks the questions and
- *   agents, and stores nothing if one of them has changed meanwhile
- *     └─ something changed: reads the changes and judges the drafts again, in a transaction that
- *        keeps the locks, so that by the third time nothing can have changed
+ *   1. judge the drafts in order, against this process's memories and against earlier drafts
+ *   2. lock their questions and agents and store all accepted drafts, in one statement
+ *   3. if a question or an agent has changed since step 1, the statement stores nothing: read the
+ *      changes and judge the drafts again, in a transaction that keeps the locks
  *
- * The memory of a question reaches up to the number of its last prediction, and the memory of an
- * agent up to its last prediction. The ids of an agent's predictions grow, and so do the numbers
- * within a question. After a failure the memories of the batch are forgotten.
+ * The memory of a question reaches up to the number of its last prediction. The memory of an agent
+ * reaches up to the agent's last prediction. An agent's predictions have ascending ids, and a
+ * question's predictions have ascending numbers. After a failure, the batch's memories are dropped.
  * `unique (question_id, seq)` rejects a batch with wrong numbers.
  */
 
@@ -150,7 +149,7 @@ interface Attempt {
   readonly known: Known;
 }
 
-/** Judges the drafts and stores them, or finds out why the judgement was wrong. */
+/** Judges the drafts and stores them. If anything has changed meanwhile, learns the new state. */
 const attempt = async (
   db: Db,
   { drafts, memories, known }: Attempt,
@@ -187,9 +186,9 @@ const attempt = async (
 };
 
 /**
- * Under the locks nothing changes any more, but the first attempt under them sees data from before
- * it waited for them. The second may still find a prediction of the same agent; the third knows
- * everything. One more allows for points that are paid meanwhile.
+ * While the locks are held, predictions do not change, but the first attempt reads data from before
+ * it waited for them. The second may still find a new prediction by the same agent. By the third,
+ * everything is known. A fourth attempt allows for points that are paid in the meantime.
  */
 const max_attempts = 4;
 

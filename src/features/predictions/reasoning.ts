@@ -19,7 +19,7 @@ export interface Heading {
   /** Index in `section_names`, or `other_heading`. */
   readonly section: number;
   readonly start: number;
-  /** Start of the text after it. For `other_heading`, the end of the heading. */
+  /** Start of the text after the heading. For `other_heading`, the end of the heading. */
   readonly end: number;
 }
 
@@ -50,7 +50,7 @@ const colon = /[ \t*_]*[:：][*_]{0,3}/y;
 const bold_end = /[ \t]?[:：]?[ \t]?(?:\*\*|__)[*_]?[ \t]?[:：]?/y;
 const apart = /[ \t*_#]*(?=[\s*#]|$)/y;
 
-/** A name and its surroundings. */
+/** A section name in the text, with its surroundings. It may be a heading. */
 interface Named {
   readonly text: string;
   readonly name: string;
@@ -109,7 +109,7 @@ const findNamed = (text: string): Named[] => {
 
 const markdown = /^[ \t]*(#{1,6})[ \t]/gm;
 
-/** Finds other `#` headings. Each ends at its line's end or before one of the four in that line. */
+/** Finds other `#` headings. Each ends with its line, or before one of the four on that line. */
 const findOthers = (text: string, headings: readonly Heading[]): Heading[] => {
   const others: Heading[] = [];
   for (const match of text.matchAll(markdown)) {
@@ -151,7 +151,7 @@ export const headingRanges = (headings: readonly Heading[]): number[] => {
   return ranges;
 };
 
-/** Matches a literal `\n` meant as a line break: two, or one before Markdown or a section name. */
+/** Matches `\n` written as two characters: twice, or once before Markdown or a section name. */
 const plain_break =
   /(?<!\\)(?:\\r)?\\n(?:(?:\\r)?\\n|[ \t]*(?:[#>*_-]|\d{1,2}[.)]|EVIDENCE|ANALYSIS|COUNTER|BOTTOM))/i;
 
@@ -184,16 +184,13 @@ const sectionHasText = (text: string, headings: readonly Heading[], index: numbe
 
 /** Indices of headings, or −1. */
 interface Place {
-  /** The first heading in the right order that has text. */
+  /** The first heading of this section that comes after the earlier sections and has text. */
   readonly found: number;
-  /** The first heading in the right order that has no text. */
+  /** The first heading of this section that comes after the earlier sections but has no text. */
   readonly empty: number;
 }
 
-/**
- * Finds the four headings, each after the one before it. A heading may occur again. It is enough
- * that they can be found in order, each with text.
- */
+/** Finds the four headings in order, each with text. A heading may also occur elsewhere. */
 const findPlaces = (text: string, headings: readonly Heading[]): Place[] => {
   let cursor = -1;
   return section_names.map((_, section) => {
@@ -260,8 +257,8 @@ export interface Sections {
 }
 
 /**
- * Returns the text of each section, up to the next of the four, as the gate finds them. Empty if a
- * section is missing, which happens in no stored reasoning.
+ * Returns the text of each section, up to the next of the four headings, as the gate finds them. A
+ * missing section is empty. Stored reasoning has all four.
  */
 export const readSections = (text: string): Sections => {
   const headings = findHeadings(text);

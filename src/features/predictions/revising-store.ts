@@ -14,8 +14,8 @@ export interface LockedPrediction {
 }
 
 /**
- * Locks the questions, so that they cannot close before the commit, and then the predictions, each
- * in the order of their ids. Missing predictions are left out.
+ * Locks the questions, so that they cannot close before the commit. Then locks the predictions.
+ * Both follow the order of their ids. Missing predictions are left out.
  */
 export const lockPredictions = async (
   tx: Tx,
@@ -58,7 +58,7 @@ export interface Revision
 
 const stated = 'prediction, probability, confidence, selected_option, probabilities, cdf';
 
-/** Stores the earlier forecasts and replaces them with the new ones. Sent without waiting. */
+/** Replaces forecasts, and stores the earlier ones. Sends the statement without waiting. */
 export const revise = (tx: Tx, revisions: readonly Revision[]): Promise<unknown> => {
   const prefixed = (name: string) => stated.replace(/\w+/g, `${name}.$&`);
   return tx`

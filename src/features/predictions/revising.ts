@@ -23,8 +23,8 @@ import {
 import { reason_limits } from './schema.js';
 
 /**
- * Replaces an agent's forecast with a new one, in a group commit as in `placing.ts`, with at most
- * one revision of a prediction per batch. The reasoning stays, and the earlier forecast is kept.
+ * Replaces an agent's forecast with a new one. The group commit works as in `placing.ts`, with at
+ * most one revision of a prediction per batch. The reasoning and the earlier forecast are kept.
  */
 
 interface ReviseDraft {
@@ -208,7 +208,7 @@ export const showForecast = (
 
 const path = 'body.reason';
 
-/** Checks the text that says why the forecast changed. Its words follow the rules of a comment. */
+/** Checks the text that says why the forecast changed. Its words follow the rules for comments. */
 export const readReason = (text: string): string | Fault => {
   const { min, max, words, word_letters } = reason_limits;
   const reason = readText(text, path, { min, max });

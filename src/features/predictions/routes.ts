@@ -184,7 +184,7 @@ const preflightOf = async (
   ]);
   const points = account?.balance ?? 0;
   const closed = whyNotOpen(question, clock());
-  // In the order in which these obstacles would refuse a prediction.
+  // If there are obstacles, a prediction would be refused for the first of them.
   const obstacles = [
     agent.owner_id === null ? common_faults.AGENT_NOT_LINKED : null,
     closed === null ? null : { ...question_faults.QUESTION_NOT_OPEN, sentence: closed },

@@ -15,7 +15,7 @@ import { value_schema } from '../questions/schema.js';
 import { max_points } from './cdf-input.js';
 import { prediction_schema } from './columns.js';
 
-/** Requests and answers of predictions. Numbers are percent; input may also be fractions of 1. */
+/** Requests and answers of predictions. Numbers are percentages, in input also fractions of 1. */
 
 /** A side. Existing clients send it as a string. */
 const side = Type.Union(
@@ -31,7 +31,7 @@ const side = Type.Union(
 
 const max_evidence = 10;
 
-/** Maximum bytes as JSON. A text may have more bytes if it has at most this many characters. */
+/** Maximum size as JSON. A text with more bytes is accepted if it is within `characters`. */
 export const protocol_limits = { bytes: 4_096, characters: 2_000 } as const;
 
 const protocol = Type.Unknown({
@@ -76,7 +76,7 @@ export const stated_members = {
   ),
   cdf: list(
     Type.Union([point, Type.Number()]),
-    'The same points under their name in answers, or a list of `p` as in `continuous_cdf`.',
+    'The same points, under the name that answers use, or a list of `p` as in `continuous_cdf`.',
   ),
   continuous_cdf: list(
     Type.Number(),
@@ -86,7 +86,7 @@ export const stated_members = {
   below: outside('below'),
   above: outside('above'),
   scale: Type.Optional(
-    nullable({ ...textEnum(scales), description: 'The scale of all probabilities beside it.' }),
+    nullable({ ...textEnum(scales), description: 'Scale of all probabilities in this object.' }),
   ),
 };
 
@@ -134,7 +134,7 @@ export const placed_schema = named(
 
 export const replayed_schema = named(
   'ReplayedPrediction',
-  'The prediction that an earlier request with the same body stored.',
+  'The prediction stored by an earlier request with the same body.',
   Type.Object({ ...placed_members, replayed: Type.Literal(true) }),
 );
 

@@ -39,6 +39,6 @@ export const showPredictions = async (
   return sees ? wires : wires.map((wire) => ({ ...wire, ...hidden_reasoning }));
 };
 
-/** Tells caches on the way to the readers that readers may get different answers. */
+/** Tells caches that the same URL has different answers for different readers. */
 export const visibilityHeaders = ({ config }: Pick<Deps, 'config'>): Record<string, string> =>
   config.HIDE_REASONING ? { Vary: 'X-API-Key, Authorization, X-Admin-Key' } : {};

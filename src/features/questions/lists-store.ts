@@ -15,7 +15,7 @@ import { type QuestionRow, questionColumns } from './store.js';
 export interface ListRequest {
   readonly filter: Omit<AdminListQuery, 'limit' | 'cursor' | 'offset' | 'sort' | 'include'>;
   readonly sort: QuestionSort;
-  /** True if the list includes drafts: only for admins and for the author. */
+  /** True if the list includes drafts, which only admins and the author may see. */
   readonly drafts: boolean;
 }
 

@@ -1,5 +1,5 @@
 import type { Static } from '@sinclair/typebox';
-import { common_faults, type Fault, isFault, refuse, refuseFields } from '../../kit/fault.js';
+import { type Fault, isFault, refuse, refuseFields } from '../../kit/fault.js';
 import { foldName } from '../../kit/names.js';
 import { countCharacters, hasControls, normaliseText, toLine } from '../../kit/text.js';
 import { nounOf, type RangeColumns, readValue, showRange } from './range.js';
@@ -65,7 +65,7 @@ const refuseDate = (name: 'closes_at' | 'resolution_date', message: string): Fau
     fields: [{ path: `body.${name}`, message }],
   });
 
-/** One of closes_at and resolution_date is enough: it is the default of the other. */
+/** Either closes_at or resolution_date may be missing. Each is the default of the other. */
 const endOf = ({ closes_at, resolution_date }: wire.QuestionDraft) =>
   closes_at == null
     ? ({ name: 'resolution_date', text: resolution_date ?? null } as const)
@@ -96,10 +96,10 @@ const checkDates = (draft: wire.QuestionDraft, now: Date) => {
   const { text } = endOf(draft);
   if (text === null) {
     const message = 'is required if there is no resolution_date';
-    return refuse(common_faults.INVALID_REQUEST, {
-      message: 'Say when the question ends. Send closes_at or resolution_date.',
-      fields: [{ path: 'body.closes_at', message }],
-    });
+    return refuseFields(
+      [{ path: 'body.closes_at', message }],
+      'Say when the question ends. Send closes_at or resolution_date.',
+    );
   }
   const closes_at = new Date(text);
   const opens_at = draft.opens_at == null ? now : new Date(draft.opens_at);
@@ -229,7 +229,7 @@ export const changedFields = (row: NewQuestion, edited: NewQuestion): readonly F
     return !isSame(of(edited), of(row));
   });
 
-/** Completes an edit. A later close moves the resolution; a new type drops options and range. */
+/** Completes an edit. A later close may move the resolution. A new type drops options and range. */
 const merge = (row: Stored, edit: wire.QuestionEdit): wire.QuestionDraft => {
   const closes_at = edit.closes_at ?? row.closes_at.toISOString();
   const is_retyped = (edit.question_type ?? row.question_type) !== row.question_type;

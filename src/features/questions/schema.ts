@@ -224,7 +224,7 @@ export const admin_list_query = Type.Object({
 });
 export type AdminListQuery = Static<typeof admin_list_query>;
 
-/** Headlines are passed in, because the consensus feature depends on this one. */
+/** Headlines are passed in, because the consensus feature depends on the questions feature. */
 export interface HeadlineParts {
   readonly headlines: (ids: readonly string[]) => Promise<ReadonlyMap<string, Headline>>;
 }

@@ -197,12 +197,12 @@ export const countDraftsLocked = async (tx: Tx, author_id: string, now: Date): P
   return row?.count ?? 0;
 };
 
-/** The counts of one event: a comment, a prediction, or a forecast that is added or removed. */
+/** How one event changes the counts: a comment, a prediction, or a forecast added or removed. */
 export interface Counted {
   readonly question_id: string;
   readonly comments?: 1;
   readonly predictions?: 1;
-  /** 1 adds the forecast that the remaining members describe, and -1 removes it. */
+  /** 1 adds the forecast that the other members describe, and -1 removes it. */
   readonly forecasts?: 1 | -1;
   /** Offset of the event, if it is a prediction or a revision. */
   readonly offset?: number;
@@ -280,7 +280,7 @@ export const createQuestionCache = (
   /** Called for every question that is removed from the cache. */
   onForget: (id: string) => void = () => undefined,
 ) => {
-  // One query at a time, because questions that are not cached are requested in bursts.
+  // One query at a time. A burst of requests for questions that are not cached shares few queries.
   const options = { most: 200, at_once: 1 };
   const read = makeLoader<Found>(async (ids) => {
     const rows = new Map((await readQuestions(sql, ids)).map((row) => [row.id, row]));

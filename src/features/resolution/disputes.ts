@@ -3,7 +3,7 @@ import { emit } from '../../db/event.js';
 import type { AgentCaller, Caller } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
 import { type Answer, type Context, reply } from '../../http/route.js';
-import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
+import { type Fault, isFault, refuse, refuseFields } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { readText } from '../../kit/text.js';
 import { adminName, recordAct } from '../audit/index.js';
@@ -86,7 +86,7 @@ interface Made {
   readonly at: Date;
 }
 
-/** Returns the stated members of the outcome, without undefined ones. */
+/** Returns the members of the outcome that the body states. */
 const outcomeOf = (body: DecideBody) => {
   const { outcome, correct_options, outcome_value, known_at } = body;
   return {
@@ -136,10 +136,10 @@ const resolveAnew = async (tx: Tx, row: store.DisputeRow, made: Made): Promise<n
 const readNote = (body: DecideBody): string | Fault => {
   const [extra] = Object.keys(outcomeOf(body));
   if (body.status === 'rejected' && extra !== undefined) {
-    return refuse(common_faults.INVALID_REQUEST, {
-      message: 'A rejected dispute does not change the outcome. Send no outcome.',
-      fields: [{ path: `body.${extra}`, message: 'must be sent only with status "upheld"' }],
-    });
+    return refuseFields(
+      [{ path: `body.${extra}`, message: 'must be sent only with status "upheld"' }],
+      'A rejected dispute does not change the outcome. Send no outcome.',
+    );
   }
   return readText(body.note, 'body.note', note_limits);
 };

@@ -39,9 +39,9 @@ interface Latest {
 }
 
 /**
- * The crowd without the agent, just before each forecast: its share on the actual outcome and its
- * Brier score (NaN without a crowd), and the index of the agent's previous forecast (−1 at first).
- * Columns of numbers, because hundreds of thousands of objects would slow down garbage collection.
+ * The crowd without the agent, just before each forecast: its share on the actual outcome, and its
+ * Brier score (NaN without a crowd). `previous`: index of the agent's previous forecast, or −1.
+ * Numbers are in columns, because a million objects would slow down garbage collection.
  */
 interface Crowd {
   readonly forecasts: number[];
@@ -64,7 +64,7 @@ export const scorePeers = async (
   const groups = createGroupScores(correct);
   const is_binary = question_type === 'binary';
   const pool = createPool(is_binary ? 0 : n_options);
-  /** Converts percents from the pool to shares of 1. */
+  /** Converts percentages from the pool to shares of 1. */
   const sharesOf = (percents: readonly number[] | null): readonly number[] | null => {
     if (percents === null) return null;
     const chances = percents.map((percent) => percent / 100);

@@ -13,7 +13,7 @@ import * as wire from './schema.js';
 import { netOfPrediction } from './settling.js';
 import { read_at_once, readNext, readTimes } from './settling-store.js';
 
-/** Previews the payments of a decision, with the functions that settle it, without paying. */
+/** Previews the payments of a decision without paying. Uses the functions that settle decisions. */
 
 const route = routeFor<Deps & ConsensusParts>();
 

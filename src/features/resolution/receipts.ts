@@ -119,7 +119,7 @@ const receipt_schema = Type.Object({
   formula: Type.String(),
   /** `pending`: the question is decided, but the job has not settled this prediction yet. */
   state: textEnum(['open', 'pending', 'settled', 'voided'] as const),
-  /** How often the question has been decided. */
+  /** How many times the question has been decided. */
   revision: Type.Integer(),
   placed_at: time_schema,
   /** Scoring ends at the close, or when the outcome became public, if that was earlier. */
@@ -145,8 +145,8 @@ const receipt_schema = Type.Object({
    */
   result: nullable(Type.Union([payout_schema, number_payout_schema])),
   /**
-   * While the question is undecided: the net for each option if it alone is correct and the latest
-   * forecast is not revised before the close.
+   * For an undecided question: the net for each option, if only that option is correct and the
+   * latest forecast is not revised before the close.
    */
   outcomes: Type.Array(payout_schema),
   decisions: Type.Array(
@@ -290,7 +290,7 @@ const simulation_schema = Type.Object({
   distribution: shares_schema,
   cdf: cdf_schema,
   formula: Type.String(),
-  /** The net for each option if it alone is correct, or for the stated outcome of a number. */
+  /** The net for each option if only that one is correct, or for the stated outcome of a number. */
   outcomes: Type.Union([Type.Array(payout_schema), Type.Array(number_payout_schema)]),
 });
 

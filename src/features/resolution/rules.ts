@@ -14,7 +14,7 @@ import {
   type VoidBody,
 } from './schema.js';
 
-/** Rules of decisions and disputes, without I/O and without a clock. */
+/** Rules for decisions and disputes, without I/O or a clock. */
 
 /** A decision by an admin, or by upholding a dispute. */
 export interface Decision {
@@ -65,7 +65,7 @@ const readReasons = (
   const urls = (body.evidence_urls ?? []).map((url) => url.trim());
   const bad = urls.findIndex((url) => !isWebAddress(url));
   if (bad !== -1) return wrong(`body.evidence_urls.${bad}`, 'Evidence must be an http(s) URL.');
-  // Normalization can lengthen a text, so the maximum is checked again.
+  // Normalisation can lengthen a text, so the maximum is checked again.
   const lengths = { min: 0, max: 5_000 };
   const note = readText(body.resolution_note ?? '', 'body.resolution_note', lengths);
   if (isFault(note)) return note;
@@ -151,7 +151,7 @@ export const isSameOutcome = (a: Outcome, b: Outcome): boolean => {
   return textOf(a) === textOf(b);
 };
 
-/** True if the second decision adds nothing, so that a repeated call makes no new revision. */
+/** True if the decisions are equal. A repeated call then makes no new revision. */
 export const isSameDecision = (a: Decision, b: Decision): boolean => {
   const textOf = ({ kind, known_at, resolution_note, evidence_urls }: Decision) =>
     JSON.stringify([kind, known_at, resolution_note, evidence_urls]);

@@ -36,7 +36,7 @@ const known_at = Type.Optional(
 export const resolve_body = Type.Object({
   /** For a yes/no question. */
   outcome: Type.Optional(Type.Boolean()),
-  /** For a question with options: the texts of the correct ones. */
+  /** For a question with options: the texts of the correct options. */
   correct_options: Type.Optional(Type.Array(textSchema({ maxLength: 200 }), { maxItems: 10 })),
   outcome_value: Type.Optional(value_schema),
   known_at,
@@ -64,7 +64,7 @@ export const resolution_schema = named(
     decided_by: Type.String(),
     /** `running` until every prediction of the question is settled. */
     state: textEnum(['running', 'done'] as const),
-    /** Total predictions, and the number that is already settled. */
+    /** Number of all predictions, and number of settled predictions. */
     total: Type.Integer(),
     done: Type.Integer(),
     created_at: time_schema,

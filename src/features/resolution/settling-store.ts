@@ -38,7 +38,7 @@ export interface Job extends Decided, Pick<Decision, 'kind'>, Pick<QuestionRow, 
 export const toMs = (db: Db, time: string) =>
   db.unsafe(`floor(extract(epoch from ${time}) * 1000)::bigint`);
 
-/** Columns of question `q`: when it closed, and earlier closed times as pairs of milliseconds. */
+/** Columns of question `q`: its closing times, and earlier closed periods as [from, to] in ms. */
 export const questionTimes = (db: Db) => db`
   q.closes_at, q.closed_at, (
     select coalesce(
@@ -49,7 +49,7 @@ export const questionTimes = (db: Db) => db`
     where t.question_id = q.id
   ) as closed_times`;
 
-/** Reads the times of a question before a decision, whether the first or a later one. */
+/** Reads the closing times and the earlier closed periods of a question, for a preview. */
 export const readTimes = (db: Db, question_id: string) =>
   firstRow(db<Omit<QuestionTimes, 'known_at'>[]>`
     select ${questionTimes(db)} from questions q where q.id = ${question_id}`);
@@ -101,7 +101,7 @@ export interface ForecastRow extends ForecastColumns, Pick<ForecastAt, 'at_ms'> 
   readonly model: string;
 }
 
-/** Reads all forecasts ever made, by time. The question is decided, so no more can come. */
+/** Reads all forecasts on a decided question, by time. No more forecasts can come. */
 export const readForecasts = (tx: Tx, question_id: string) =>
   readPages<ForecastRow>(
     tx,
@@ -120,19 +120,19 @@ export const readForecasts = (tx: Tx, question_id: string) =>
 export interface SettledPrediction {
   readonly agent_id: string;
   readonly id: string;
-  /** The net that the previous revision paid. Null if none paid. */
+  /** The net that the previous revision paid. Null without such a payment. */
   readonly paid_net: number | null;
   /** All forecasts, in order. */
   readonly forecasts: readonly ForecastAt[];
 }
 
-/** Predictions read at a time. The statement has it as a literal, so that it is planned once. */
+/** Predictions read at a time. The SQL has the literal 300, so that Postgres plans it only once. */
 export const read_at_once = 300;
 
 /**
  * Reads the next predictions in the order of agents. Returns fewer than `read_at_once` only at the
  * end. Scores are also read only from the cursor on; otherwise each call would scan all earlier
- * ones. Rows are found by indexes, even with a plan that was made while a table was small.
+ * ones. Sequential scans are off, because a plan may have been made while a table was small.
  */
 export const readNext = (
   sql: Sql,
@@ -160,7 +160,7 @@ export const readNext = (
  *
  * The commit does not wait for the disk, so that accounts are locked for less time. A crash of
  * Postgres can lose a chunk only together with its cursor, and then the chunk is settled again.
- * Rows are found by indexes, even with a cached plan that was made while a table was small.
+ * Sequential scans are off, because a cached plan may have been made while a table was small.
  */
 export const moveCursor = async (
   tx: Tx,
@@ -190,7 +190,7 @@ export const moveCursor = async (
   return rows.length === 1;
 };
 
-/** Forecasts of a number have `crps`. Others have the scores of probabilities instead. */
+/** Forecasts of a number have `crps`. Other forecasts have the scores of probabilities instead. */
 type Scores =
   | (ForecastScore & { readonly crps?: null })
   | ({ readonly crps: number } & Pick<ForecastScore, 'correct' | 'hit'>);

@@ -151,7 +151,7 @@ const createPacer = (per_second: number) => {
   };
 };
 
-/** Stops this timer: another one holds the lease or has moved the cursor, or soon will. */
+/** Ends the turn: another timer holds the lease or moved the cursor, or this timer is stopping. */
 class NotOurs extends Error {}
 
 interface Chunk {
@@ -246,10 +246,10 @@ const workOn = async (deps: Deps, { job, others, lease, rest }: Work): Promise<'
   return 'more';
 };
 
-/** Maximum cached passes. Small decisions are settled between the chunks of a large one. */
+/** Maximum number of cached passes. Small decisions are settled between chunks of a large one. */
 const max_passes = 3;
 const renew_every_ms = 500;
-/** Enough for a pass over a question with a million forecasts. */
+/** Allows for a pass over a question with a million forecasts. */
 const longest_pass_ms = 120_000;
 
 export const createSettling = (deps: Deps, options: SettlingOptions = {}): Service => {

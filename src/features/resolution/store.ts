@@ -16,7 +16,7 @@ import type { ForecastAt } from './timed.js';
  * filed.
  */
 
-/** As on the wire, but with dates, which become strings in JSON. */
+/** Like `ResolutionWire`, but with `Date` objects, which become strings in JSON. */
 export type ResolutionRow = Omit<
   ResolutionWire,
   'outcome_value' | 'known_at' | 'created_at' | 'finished_at'
@@ -89,7 +89,7 @@ export interface ReceiptRow extends QuestionTimes, Pick<QuestionRow, OfQuestion>
   readonly agent_id: string;
   readonly placed_at: Date;
   readonly forecasts: readonly ForecastAt[];
-  /** The rule of the latest decision. */
+  /** The points rule of the latest decision. */
   readonly points_rule: PointsRule | null;
   readonly is_resolved: boolean;
   readonly state: 'open' | 'pending' | 'settled' | 'voided';

@@ -16,7 +16,7 @@ export const toTimed = (one: ForecastAt, n_options: number) => {
   return { distribution: distributionOf(one, n_options), selected, stated, at_ms, revision };
 };
 
-/** Decisions from before revisions existed paid for every prediction, whenever it was made. */
+/** Before revisions existed, a decision paid for every prediction, even for a late one. */
 export const scoringTimeOf = (
   decided: QuestionTimes & { readonly points_rule: PointsRule | null },
   forecasts: readonly { readonly at_ms: number }[],

@@ -22,7 +22,7 @@ import * as store from './store.js';
 
 export interface RetentionOptions {
   readonly every_ms?: number;
-  /** Time from moving `oldest` to the drop. Every process reads `oldest` more often than this. */
+  /** Time from moving `oldest` to the drop. Meanwhile, every process reads the new `oldest`. */
   readonly settle_ms?: number;
 }
 

@@ -1,6 +1,6 @@
 import table from './model-families.json' with { type: 'json' };
 
-/** Model families by which consensus and exports are broken down. `other` is the rest. */
+/** Consensus and exports are broken down by these families. `other` is every other family. */
 export const model_families = [
   'gpt',
   'claude',

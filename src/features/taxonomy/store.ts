@@ -32,7 +32,7 @@ export const readTaxonomy = async (db: Db): Promise<readonly Pillar[]> => db<Pil
   from pillars p
   order by p.position`;
 
-/** Returns the tags that are new. */
+/** Adds tags. Returns the tags that did not exist yet. */
 export const addTags = async (tx: Tx, subcategory: string, tags: readonly string[]) => {
   const rows = await tx<{ tag: string }[]>`
     insert into tags (subcategory, tag)

@@ -58,7 +58,6 @@ export const createUsage = ({ config, redis, clock, log }: UsageDeps, limiter: L
     await script(redis, keys, [now.toISOString(), oldestHour(now), kept_s, ...changes]);
   };
 
-  /** Adds the counts to Redis. */
   const flush = async (): Promise<void> => {
     const all = [...counted];
     counted = new Map();

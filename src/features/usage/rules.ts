@@ -11,7 +11,7 @@ export interface CountedCall {
   readonly codes: readonly string[];
 }
 
-/** The texts are made when the counts are written, not on each call. */
+/** `last` and `last_error` become text when the counts are written, not on each call. */
 export interface Counted {
   calls: number;
   readonly errors: Map<string, number>;

@@ -76,7 +76,7 @@ export interface Sick {
   readonly updated_at: Date;
 }
 
-/** Failures in a row, and minutes since the first of them, before the owner is notified. */
+/** The owner is notified after this many failures in a row, and this long after the first one. */
 const telling = { failures: 5, minutes: 10 } as const;
 
 export type Failing = Omit<Sick, 'disabled_reason' | 'updated_at'> & {
@@ -145,9 +145,8 @@ export interface Backlog {
 }
 
 /**
- * Returns webhooks that may exceed the limits: their oldest queued delivery is too old, or enough
- * events have followed it that too many may be queued. Reads one row of each queue, not the whole
- * queue.
+ * Returns webhooks that may exceed the limits. Either their oldest queued delivery is too old, or
+ * at least `most` events have followed it. Reads one row of each queue, not the whole queue.
  */
 export const listBacklogs = async (db: Db, { most, age_hours }: Backlog): Promise<string[]> => {
   const rows = await db<{ id: string }[]>`

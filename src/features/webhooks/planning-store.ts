@@ -108,7 +108,7 @@ const insertPlanned = async (
   return row ?? { seen: 0, webhook_ids: [] };
 };
 
-/** Records a planned range, and moves `planned_offset` over all ranges that are connected to it. */
+/** Records a planned range. Moves `planned_offset` to just before the next unplanned offset. */
 const notePlanned = async (tx: Tx, { first, last }: Range): Promise<void> => {
   const noted = tx`
     insert into planned_ranges as r (first_offset, last_offset)

@@ -1,5 +1,5 @@
 import type { Sql } from '../../db/client.js';
-import { common_faults, type Fault, refuse } from '../../kit/fault.js';
+import { type Fault, refuseFields } from '../../kit/fault.js';
 import { parseTime } from '../../kit/time.js';
 import { readHead } from '../events/index.js';
 import { offsetBefore } from './delivery-store.js';
@@ -8,7 +8,7 @@ import * as wire from './schema.js';
 /** Decides which events a replay sends again. */
 
 const refuseAt = (path: string, message: string): Fault =>
-  refuse(common_faults.INVALID_REQUEST, { message, fields: [{ path: `body.${path}`, message }] });
+  refuseFields([{ path: `body.${path}`, message }], message);
 
 const too_early = `A replay can go back at most ${wire.replay_days} days.`;
 

@@ -91,7 +91,7 @@ const readNarrowing = (
   const { filter, scope_question_id } = body;
   const is_twice = scope_question_id != null && filter?.question_ids !== undefined;
   const path = 'body.scope_question_id';
-  const message = 'must be left out with filter.question_ids, which means the same';
+  const message = 'must be left out if filter.question_ids is sent, which means the same';
   const fields = [...findUnknown(body), ...(is_twice ? [{ path, message }] : [])];
   if (fields.length > 0) return refuseFields(fields);
   const scope = scope_question_id == null ? {} : { question_ids: [scope_question_id] };
@@ -224,7 +224,7 @@ const changeWebhook = route({
       const message = 'Send at least one of url, events, filter, signature, order and active.';
       return refuse(common_faults.INVALID_REQUEST, { message });
     }
-    // This comes first, so that the checks below reveal nothing about webhooks of others.
+    // This check comes first, so that the later checks reveal nothing about the webhooks of others.
     if ((await store.findWebhook(sql, caller, id)) === undefined) return webhookAbsent();
     const events = new_events === undefined ? undefined : checkEvents(new_events);
     if (isFault(events)) return events;

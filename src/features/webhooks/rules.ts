@@ -38,7 +38,7 @@ export const retry_steps_ms: readonly number[] = [
   24 * h,
 ];
 
-/** A delivery is given up after this many attempts. */
+/** A delivery is abandoned after this many attempts. */
 export const attempt_limit = retry_steps_ms.length + 1;
 
 const retry_after_pattern = /^\d{1,9}$/;
@@ -64,9 +64,9 @@ export interface Attempted {
 }
 
 /**
- * Returns the delay before the next attempt: the step ± 20 %. A 429 or 503 may name a time, which
- * is limited to between one and two steps. The random part is then only added, so that no receiver
- * is called too early.
+ * Returns the delay before the next attempt: the step ± 20 %. If a 429 or 503 names a time, the
+ * delay is between one and two steps. The random part is then only added, so that no receiver is
+ * called too early.
  */
 export const retryDelay = (step_ms: number, asked_ms: number | null, random: number): number => {
   if (asked_ms === null) return Math.round(step_ms * (0.8 + 0.4 * random));
@@ -111,7 +111,7 @@ export const judgeAttempt = (made: Attempted): Verdict => {
  */
 
 const window_ms = 5 * min;
-/** Fewer tries within a window are not judged. */
+/** If a window has fewer tries, the breaker stays closed. */
 const min_tries = 10;
 /** The breaker opens at this share of failures. */
 const failed_share = 0.7;
@@ -128,7 +128,7 @@ type BreakerChange = { readonly trips: number; readonly pause_ms: number };
 /** A try with `trips` above 0 is a probe. */
 type Try = { readonly webhook_id: string; readonly trips: number; readonly is_success: boolean };
 
-/** Returns a function that counts one try, and returns the breaker's new state if it changes. */
+/** Returns a function that counts a try and then returns the breaker's new state if it changed. */
 export const createBreakers = () => {
   const windows = new LRUCache<string, { ends_ms: number; tries: number; failed: number }>({
     max: 10_000,

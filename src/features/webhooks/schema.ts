@@ -87,14 +87,14 @@ export const update_body = Type.Object({
 });
 export type NarrowingBody = Pick<Static<typeof create_body>, 'filter' | 'scope_question_id'>;
 
-/** Default if the request does not set it. */
+/** How long a replaced secret signs, if the request does not say. */
 export const usual_overlap_hours = 24;
 export const rotate_body = Type.Object({
   overlap_hours: Type.Optional(
     Type.Integer({
       minimum: 0,
       maximum: 168,
-      description: `How many hours the old secret still signs. Default: ${usual_overlap_hours}.`,
+      description: `Hours for which the old secret also signs. Default: ${usual_overlap_hours}.`,
     }),
   ),
 });
@@ -194,7 +194,7 @@ const delivery_members = {
   offset: Type.Integer(),
   status: state,
   attempts: Type.Integer({ description: 'Attempts since it was last queued.' }),
-  replays: Type.Integer({ description: 'How often it was sent again on request.' }),
+  replays: Type.Integer({ description: 'How many times it was sent again on request.' }),
   next_attempt_at: nullable_time,
   created_at: time,
   delivered_at: nullable_time,

@@ -56,13 +56,13 @@ export const oldSecrets = (db: Db) => db`
     order by o.replaced_at
   )`;
 
-/** SQL: the question within which webhook `w` gets event `e` in order; null if it has no order. */
+/** SQL: the question of event `e`, if webhook `w` gets events in order per question; else null. */
 export const orderKey = (db: Db) => db`case when w."order" = 'question' then e.question_id end`;
 
 /**
- * SQL: the deliveries in question order that may be sent to ready webhook `r`. These are the first
- * open delivery of each question, unless another one of that question is being sent. A delivery
- * also waits for unplanned offsets before it, and for a replay that may still queue earlier events.
+ * SQL: the deliveries in question order that may be sent to webhook `r` now. These are the first
+ * open delivery of each question, unless a delivery of that question is being sent. A delivery also
+ * waits for unplanned offsets before it, and for a replay that may still queue earlier events.
  */
 const firstOfQuestions = (db: Db) => db`
   select d.ctid as place, d.next_at
@@ -117,8 +117,8 @@ const claim_lock = 7_366_145;
 export const claimDue = async (sql: Sql, options: ClaimOptions): Promise<Leased[]> =>
   sql.begin(async (tx) => {
     // Signers claim one after another, so the next statement sees the leases of the previous claim.
-    // Sequential scans are off: a plan made while few deliveries were due would scan every delivery
-    // each time.
+    // Sequential scans are off. A plan that was made while few deliveries were due would scan all
+    // of them each time.
     await tx`
       select pg_advisory_xact_lock(${claim_lock}), set_config('enable_seqscan', 'off', true)`;
     return tx<Leased[]>`
@@ -208,7 +208,7 @@ export const claimDue = async (sql: Sql, options: ClaimOptions): Promise<Leased[
   });
 
 /**
- * The outcome of a claimed delivery. `released` means that it was not sent and is due as before.
+ * The outcome of a claimed delivery. `released`: the delivery was not sent and is due as before.
  */
 export interface Settlement {
   readonly webhook_id: string;
@@ -230,10 +230,9 @@ export interface Settlement {
 }
 
 /**
- * In one statement, records attempts and updates their deliveries and the breakers of their
- * webhooks, for each settlement whose lease still holds. A settlement that took effect can be
- * repeated without further effect. A webhook's row is written only when the webhook fails or
- * recovers.
+ * Records attempts, and updates their deliveries and the breakers of their webhooks, in one
+ * statement. Ignores settlements whose lease no longer holds. If a settlement is repeated, it has
+ * no further effect. A webhook's row is written only when the webhook fails or recovers.
  *
  * The statement does not test the state, because only rows that are being sent have a lease. It
  * takes the time from the batch. If the state or the time were a constant, the planner would expect
@@ -339,8 +338,8 @@ const max_claims = 5;
 
 /**
  * Makes deliveries due again if their lease expired, their signer is gone, or this signer claimed
- * them without getting the answer. Deliveries that were claimed too often without a result end
- * here. If a signer was only silent, the fence rejects its settlements.
+ * them but got no answer. Deliveries that were claimed too often without a result are exhausted. If
+ * a signer was only silent, the fence rejects its settlements.
  */
 export const sweepExpired = async (
   db: Db,

@@ -27,7 +27,7 @@ export const send_limits = {
   endpoint: 2,
   owner: 8,
   total: 256,
-  /** How many of `total` may be retries. */
+  /** How many of `total` may be retries, replays or other repeats. */
   retries: 192,
   /** Maximum number of deliveries of one endpoint that are being called or wait for a slot. */
   depth: 32,
@@ -60,8 +60,8 @@ const makeLimits = (most: number) => {
 };
 
 /**
- * A call takes a slot of its endpoint first and a slot of the total last. So only a few calls of
- * each endpoint wait for the total.
+ * A call takes one of its endpoint's slots first and one of the overall slots last. So only a few
+ * calls of each endpoint wait for an overall slot.
  */
 export const createSlots = (most: SendLimits) => {
   const endpoints = makeLimits(most.endpoint);

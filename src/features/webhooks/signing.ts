@@ -123,9 +123,7 @@ export const createWebhooks = (config: Config, client_options: Partial<ClientOpt
     return secret === null ? null : Buffer.from(secret, 'ascii');
   };
 
-  /**
-   * Vets the target, signs the body and posts it, with its own time limit if given. Never throws.
-   */
+  /** Vets the target, signs the body and posts it. `wall_ms` is its time limit. Never throws. */
   const send = async (
     attempt: Attempt,
     now_ms: number,

@@ -24,7 +24,7 @@ interface NewWebhook {
   readonly secret_sealed: Buffer;
   readonly signature?: SignatureScheme | undefined;
   readonly order?: DeliveryOrder | undefined;
-  /** Its event names are ignored, because a webhook has its own `events`. */
+  /** The event names of the filter are ignored, because a webhook has its own `events`. */
   readonly filter?: FilterMembers | null | undefined;
 }
 
@@ -62,7 +62,7 @@ export const insertWebhook = async (db: Db, hook: NewWebhook): Promise<WebhookRo
   const { id, owner, url, events, secret_sealed, filter, signature = 'standard' } = hook;
   const { order = 'none' } = hook;
   await db`select pg_advisory_xact_lock(${owner_lock}, hashtext(${owner.id}))`;
-  // Lock this row before reading the end of the log: see `passOver`.
+  // Lock this row before reading the end of the log: see `planAllIfUnused`.
   await db`select from delivery_plan for share`;
   const [row] = await db<WebhookRow[]>`
     insert into webhooks
@@ -198,7 +198,7 @@ const max_secrets = 20;
 
 /**
  * The new secret signs from now on, and the previous one until the overlap is over. Older secrets
- * keep the time that was promised for each. Returns `full` if too many secrets still sign.
+ * keep the end that was promised for each. Returns `full` if too many secrets still sign.
  */
 export const rotateSecret = async (
   tx: Tx,

@@ -6,7 +6,7 @@ import { withDeadline } from '../service.js';
 /**
  * Decides which addresses an outbound call may reach: public ones, and ranges that the operator
  * allows. A range matches only its own family: `::/8` does not match IPv4 addresses, and an IPv4
- * range does not match mapped ones.
+ * range does not match IPv4 addresses that are mapped into IPv6.
  *
  * Names are looked up here, and every answer is vetted. The client connects to the vetted addresses
  * and never looks the name up again.
@@ -29,7 +29,7 @@ export const parseRange = (text: string): Range => {
 
 /**
  * Refused in addition to the special ranges that ipaddr.js knows: the address at which Azure serves
- * its own machines, and the IPv6 forms in `::/8`, which embed an IPv4 address.
+ * its own machines, and the IPv6 addresses in `::/8`, which may contain an IPv4 address.
  */
 const also_refused = ['168.63.129.16/32', '::/8'].map(parseRange);
 
@@ -39,9 +39,7 @@ export const isWithin = (address: Address, ranges: readonly Range[]): boolean =>
       range.kind() === address.kind() && address.match(range as ipaddr.IPv4 & ipaddr.IPv6, bits),
   );
 
-/**
- * Parses a plain address in its usual notation, else null. A zone (`fe80::1%eth0`) is never plain.
- */
+/** Parses an address. Returns null for other text, or if it has a zone (`fe80::1%eth0`). */
 const readAddress = (text: string): Address | null =>
   isIP(text) === 0 || text.includes('%') ? null : ipaddr.parse(text);
 
@@ -58,7 +56,7 @@ export const isPortOpenAt = (text: string, port: number): boolean => {
 
 export type AddressRules = ReturnType<typeof makeAddressRules>;
 
-/** Throws if one of the ranges is not `address/bits`. */
+/** Throws if a range does not have the form `address/bits`. */
 export const makeAddressRules = (allowed_ranges: readonly string[]) => {
   const allowed = allowed_ranges.map(parseRange);
   /** True if the address is in a range that the operator allows. */
@@ -100,7 +98,7 @@ const codeOf = (error: unknown): string =>
 const isAbsent = (error: unknown): boolean => ['ENODATA', 'ENOTFOUND'].includes(codeOf(error));
 
 /**
- * Asks the name servers (`address:port`; an empty list means the system's) for A and AAAA.
+ * Asks the name servers (`address:port`; an empty list means the system's) for A and AAAA records.
  * It ignores `/etc/hosts` and search domains. If one family fails, the answers of the other are
  * enough, because only vetted answers are used.
  */

@@ -37,21 +37,21 @@ export interface Outcome extends Answered {
   readonly latency_ms: number;
   /**
    * True if the call failed without a status long after its deadline. Then this process was
-   * stalled, and a status may have arrived.
+   * stalled, and may have missed a status.
    */
   readonly stood_still: boolean;
 }
 
 export interface ClientOptions {
-  /** Ranges that may be reached although they are not public, even by IP literal. */
+  /** Ranges that may be reached although they are not public. A URL may contain such an address. */
   readonly allow_cidrs: readonly string[];
   readonly ca_pem?: string;
   /** Allows http as well as https. */
   readonly allow_plain?: boolean;
   readonly limits?: Partial<ClientLimits>;
-  /** Name servers, `address` or `address:port`. The system's name servers if absent or empty. */
+  /** Name servers, `address` or `address:port`. If absent or empty, the system's are used. */
   readonly dns_servers?: readonly string[];
-  /** Replaces the name servers. Its answers are vetted like any other. */
+  /** Replaces the name servers. Its answers are vetted too. */
   readonly resolve?: Resolve;
 }
 
@@ -64,7 +64,7 @@ export const outboundOptions = (config: Config): ClientOptions => ({
     : { ca_pem: readFileSync(config.WEBHOOK_CA_FILE, 'utf8') }),
 });
 
-/** At most this many addresses of one name are tried. */
+/** If a name has more addresses than this, the others are not tried. */
 const max_addresses = 3;
 
 export type GuardedClient = ReturnType<typeof createGuardedClient>;
@@ -88,7 +88,7 @@ export const createGuardedClient = (options: ClientOptions) => {
       : { kind: 'refused', code: 'address_refused' };
   };
 
-  /** Tries the vetted addresses in turn until a connection succeeds. They share `connect_ms`. */
+  /** Tries the vetted addresses in turn until one connects. All tries share `connect_ms`. */
   const sendInTurn = async (
     call: Call,
     addresses: readonly string[],
@@ -105,7 +105,7 @@ export const createGuardedClient = (options: ClientOptions) => {
     return last;
   };
 
-  /** Vets and calls. The receiver may get the same call twice if a reused connection breaks. */
+  /** Vets the target and sends the call, twice if a reused connection breaks. */
   const send = async (call: Call): Promise<Outcome> => {
     const started_ms = performance.now();
     const ends_ms = started_ms + (call.wall_ms ?? limits.wall_ms);
@@ -124,7 +124,7 @@ export const createGuardedClient = (options: ClientOptions) => {
     parse: (url: string) => parseTarget(url, rules, options.allow_plain),
     vet,
     post: send,
-    /** Sends a call that changes nothing at its target. */
+    /** Sends a call that changes nothing at the receiver. */
     look: (call: Call & { readonly method: 'HEAD' | 'GET' }) => send(call),
     /** Closes the connections. */
     close: () => connections.destroy(),

@@ -9,10 +9,10 @@ import type { Target } from './target.js';
 
 /**
  * Sends HTTP/1.1 calls over connections to vetted addresses and keeps the connections for later
- * calls. It never looks up a name. A socket is opened to the vetted address, and a request is
- * written only after the handshake and a check of the peer's address, so no byte of a request goes
- * anywhere else. Connections are reused by scheme, address, port and certificate name, so a
- * connection only serves calls that were vetted for this same address.
+ * calls. It never looks up a name. A socket is opened to the vetted address. A request is written
+ * only after the handshake and a check of the peer's address, so no byte of it goes anywhere else.
+ * Connections are reused by scheme, address, port and certificate name. So a connection serves only
+ * calls that were vetted for its own address.
  */
 
 /**
@@ -42,9 +42,9 @@ export interface ClientLimits {
   readonly wall_ms: number;
   readonly connect_ms: number;
   readonly lookup_ms: number;
-  /** Number of bytes of a response that are read before the connection is destroyed. */
+  /** If a response has more bytes than this, the connection is destroyed. */
   readonly answer_bytes: number;
-  /** Number of those bytes that are returned. */
+  /** How many bytes of a response are returned to the caller. */
   readonly kept_bytes: number;
   readonly keep_ms: number;
 }
@@ -63,7 +63,7 @@ export interface Call {
   /** Defaults to POST. */
   readonly method?: 'POST' | 'HEAD' | 'GET';
   readonly headers: Readonly<Record<string, string>>;
-  /** Only for a POST. */
+  /** Only a POST may have a body. */
   readonly body?: Uint8Array;
   /** A shorter time limit for this call. */
   readonly wall_ms?: number;
@@ -72,9 +72,9 @@ export interface Call {
 export interface Answered {
   /** Null if no status line came. `error` says whether the rest of the response is wrong. */
   readonly status: number | null;
-  /** Null if the response came in time, as a whole or as much of it as this client reads. */
+  /** Null if the response, or as much of it as this client reads, came in time. */
   readonly error: CallErrorCode | null;
-  /** The start of the response as text, only for people to read. */
+  /** The start of the response as text. It is only for people to read. */
   readonly answer: string;
   /** The Retry-After header as sent; '' when absent. */
   readonly retry_after: string;
@@ -130,8 +130,8 @@ const dial = (
     const fail = (): void => finish(is_connected ? 'tls_failed' : 'connect_failed');
     const connect_timer = setTimeout(() => finish('connect_timeout'), connect_ms);
     const wall_timer = setTimeout(() => finish('timeout'), ends_ms - performance.now());
-    // If a peer breaks the connection at the end of the handshake, Node reports an error without a
-    // close.
+    // If a peer breaks the connection at the end of the handshake, Node emits an error but no
+    // `close` event.
     socket.on('error', () => socket.destroy()).setNoDelay(true);
     socket.once('close', fail);
     socket.once('connect', () => {
@@ -158,12 +158,12 @@ const no_socket = undefined as never;
 const nameOf = ({ target, address }: Dial): string =>
   `${target.is_plain} ${address} ${target.port} ${target.is_literal ? '' : target.name}`;
 
-/** The option that a request passes to the agent. One member, because Node copies options often. */
+/** The options that a request gives the agent. One member, because Node often copies them. */
 interface ByWay {
   readonly way: Dial;
 }
 
-/** Keeps connections. A request finds its connection by destination; no address is chosen here. */
+/** Keeps connections by destination. Finds one for a request, and never chooses an address. */
 class VettedAgent extends http.Agent {
   readonly #secureContext: tls.SecureContext;
 
@@ -207,15 +207,15 @@ const fieldsOf = ({ target, headers, body }: Call): string[] => {
   return fields;
 };
 
-/** `is_stale`: a reused connection broke before a byte of the response came; a new one may work. */
+/** `is_stale`: a reused connection broke before any byte of the response; a new one may work. */
 interface Sent {
   readonly answered: Answered;
   readonly is_stale: boolean;
 }
 
 /**
- * Sends a request and reads the response within the limits. If the response breaks, the status
- * comes from its status line. 1xx responses are skipped.
+ * Sends a request and reads the response within the limits. If the response is broken, its status
+ * is read from the status line. 1xx responses are skipped.
  */
 const send = (
   call: Call,
@@ -224,7 +224,7 @@ const send = (
 ): Promise<Sent> =>
   new Promise((resolve) => {
     const chunks: Buffer[] = [];
-    /** The bytes that came before Node's parser reported a response. */
+    /** The bytes that arrived before Node's parser reported a response. */
     const head: Buffer[] = [];
     let [size, informational] = [0, 0];
     let received: http.IncomingMessage | undefined;
@@ -252,7 +252,7 @@ const send = (
       request.destroy();
     };
     const fail = (error: Error): void => {
-      // Bytes after the end of a response do not belong to it: the response settles at its own end.
+      // If the response is complete, only later bytes can be wrong, and they do not matter.
       if (received?.complete !== true) end(errorOf(error));
     };
     const wall = setTimeout(() => end('timeout'), way.ends_ms - performance.now());
@@ -286,7 +286,7 @@ const send = (
 
 export const makeConnections = (limits: ClientLimits, ca_pem: string | undefined) => {
   const secureContext = tls.createSecureContext({
-    // Otherwise a peer could make us handshake for as long as the call lasts.
+    // Otherwise a peer could ask for new handshakes for as long as the call lasts.
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ...(ca_pem === undefined ? {} : { ca: [...tls.rootCertificates, ca_pem] }),
   });

@@ -1,6 +1,6 @@
 /**
- * Finds the status of an HTTP/1 response that broke. Node's parser reports a response only when all
- * its headers have come and are valid, but the status line alone decides whether a call was
+ * Finds the status of an HTTP/1 response that is broken. Node's parser reports a response only when
+ * all its headers have come and are valid, but the status line alone decides whether a call was
  * successful.
  */
 

@@ -3,7 +3,7 @@ import { type AddressRules, isPortOpenAt } from './addresses.js';
 
 /**
  * Parses the address of an outbound call. The WHATWG parser reads it once, and from then on only
- * the parts found here are used: attackers get past such checks when two parsers disagree.
+ * the parts found here are used: attackers get past a check if two parsers disagree.
  */
 
 export type TargetProblemCode = 'invalid_url' | 'https_required' | 'target_refused';
@@ -97,7 +97,7 @@ const checkShape = (url: URL, allow_plain: boolean): TargetProblem | null => {
 
 /**
  * Returns the target that `text` names, or the first rule that it breaks. It does not look up
- * names. `allow_plain` also accepts http, for calls that reveal nothing.
+ * names. If `allow_plain` is true, http is accepted too, for calls that reveal nothing.
  */
 export const parseTarget = (
   text: string,

@@ -25,14 +25,14 @@ import { CannotStart } from '../../kit/service.js';
 /** Shows a line to the person at the terminal. */
 export type Say = (line: string) => void;
 
-/** Creates one folder after the other, because Node's `recursive` never returns below /proc. */
+/** Creates folders one by one, because below /proc Node's `recursive` option never returns. */
 const makeFolders = (folder: string): void => {
   if (existsSync(folder)) return;
   makeFolders(path.dirname(folder));
   mkdirSync(folder);
 };
 
-/** Creates the data folder, and lets the account of Postgres pass through a new one. */
+/** Creates the data folder. If it is new, lets the account of Postgres pass through it. */
 export const makeDataFolder = (data_dir: string): void => {
   try {
     if (!existsSync(data_dir)) {
@@ -57,7 +57,7 @@ const patience_ms = { starting: 2_000, running: 2_000, stopping: 25_000 } as con
 
 const statusFile = (data_dir: string): string => path.join(data_dir, 'status.json');
 
-/** Returns the last status of the service that has this DATA_DIR. It may have been killed since. */
+/** Returns the last status of the service in this DATA_DIR, which may have been killed since. */
 export const readStatus = (data_dir: string): ServiceStatus => {
   try {
     return JSON.parse(readFileSync(statusFile(data_dir), 'utf8'));
@@ -67,9 +67,9 @@ export const readStatus = (data_dir: string): ServiceStatus => {
 };
 
 /**
- * DATA_DIR belongs to one running service at a time: each of two would kill the other's Postgres as
- * a leftover. Waits for a service that is stopping, and throws if it keeps running. The claim ends
- * with the process, however that ends. `note` tells other starts what this one is doing.
+ * DATA_DIR belongs to one running service at a time: two services would kill each other's Postgres
+ * as a leftover. Waits for a service that is stopping, and throws if it keeps running. The claim
+ * ends when the process ends. `note` writes the status that later attempts to start a service read.
  */
 export const claimDataDir = async (data_dir: string) => {
   makeDataFolder(data_dir);
@@ -81,7 +81,7 @@ export const claimDataDir = async (data_dir: string) => {
         try {
           writeWhole(statusFile(data_dir), `${JSON.stringify(status)}\n`, 0o644);
         } catch {
-          // Only other starts read it. A full or missing folder must not end this service.
+          // Only other attempts to start read it. A full or missing folder must not stop this one.
         }
       };
       note({ state: 'starting' });
@@ -107,7 +107,7 @@ export const readOrEmpty = (file: string): string => {
   }
 };
 
-/** Makes the names in a folder survive a loss of power. */
+/** Writes the names in a folder to disk, so that they survive a loss of power. */
 export const syncFolder = (folder: string): void => {
   const handle = openSync(folder, 'r');
   try {
@@ -149,10 +149,9 @@ const every_ms = 5_000;
 const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
 
 /**
- * Copies a log that has grown large to `<name>.1` and empties it. Servers and role processes have
- * it open and only append, so they go on in the same file. The log is emptied immediately after the
- * copy. On a full disk the copy ends early: a log that cannot be copied must not take the space
- * that the database needs.
+ * If a log has grown large, copies it to `<name>.1` and empties it at once. Servers and role
+ * processes have the log open and only append, so they go on in the same file. On a full disk the
+ * copy ends early. The log is emptied all the same, because the database needs the space.
  */
 export const rotateLog = (file: string, say: Say, max_bytes = log_bytes): void => {
   if (sizeOf(file) <= max_bytes) return;
@@ -176,7 +175,7 @@ export const keepLogsSmall = (folder: string, say: Say): (() => void) => {
         if (name.endsWith('.log')) rotateLog(path.join(folder, name), say);
       }
     } catch {
-      // The next check comes soon, and nothing depends on this one.
+      // The next check comes soon, and nothing depends on a single check.
     }
   };
   look();

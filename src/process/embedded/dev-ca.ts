@@ -12,13 +12,13 @@ const valid_ms = 3_650 * day_ms;
  * always HTTPS, on this machine.
  */
 export const makeDevCa = async () => {
-  // Imported here: loading it takes 0.1 s, and few starts make a certificate.
+  // Imported here, because loading it takes 0.1 s and few starts make a certificate.
   const { generate } = await import('selfsigned');
   const { cert, private: key } = await generate([{ name: 'commonName', value: '127.0.0.1' }], {
     keyType: 'ec',
     curve: 'P-256',
     algorithm: 'sha256',
-    // Clients whose clock is a little behind must accept it.
+    // Clients whose clock is a little behind must accept the certificate.
     notBeforeDate: new Date(Date.now() - day_ms),
     notAfterDate: new Date(Date.now() + valid_ms),
     extensions: [
@@ -46,7 +46,7 @@ const filesIn = (data_dir: string) => ({
 
 export type DevCaFiles = ReturnType<typeof filesIn>;
 
-/** Returns the files in the data folder. Makes them if one is missing or about to expire. */
+/** Returns the files in the data folder. If one is missing or about to expire, makes all again. */
 export const keepDevCa = async (data_dir: string): Promise<DevCaFiles> => {
   const files = filesIn(data_dir);
   if (areValid(files)) return files;

@@ -43,7 +43,7 @@ export const findPostgresHome = (data_dir: string): PostgresHome => {
   return { account, bin, cluster: found ?? chooseCluster(data_dir, account), version };
 };
 
-/** Returns the version of the embedded Postgres. Throws if it cannot run with this folder. */
+/** Returns the version of the embedded Postgres. Throws if it cannot run with this data folder. */
 export const embeddedPostgresVersion = (data_dir: string): string => {
   const { native, version } = findPackage();
   usableBinaries(native, version, chooseAccount());
@@ -66,7 +66,7 @@ const findPackage = () => {
   }
 };
 
-/** Makes the links that the package's install script makes: npm may not have run it. */
+/** Makes the links that the package's install script would make, if npm did not run it. */
 const hydrate = (native: string): void => {
   const links: { source: string; target: string }[] = JSON.parse(
     readOrEmpty(path.join(native, 'pg-symlinks.json')) || '[]',
@@ -112,12 +112,12 @@ const copyBinaries = (native: string, target: string): void => {
   try {
     renameSync(path.join(temporary, 'native'), target);
   } catch {
-    // Another start has just put its copy there.
+    // Another process has just put its copy there.
   }
   rmSync(temporary, { recursive: true, force: true });
 };
 
-/** Returns folders of this service outside the checkout that the account can pass through. */
+/** Returns this service's folders outside the checkout, if the account can pass through them. */
 const openPlaces = (account: Account | null): readonly string[] => {
   const uid = process.getuid?.() ?? 0;
   const shared = path.join(os.tmpdir(), `prediction-forum-${uid}`);
@@ -140,8 +140,8 @@ const shortName = (folder: string): string =>
   createHash('sha256').update(folder).digest('hex').slice(0, 16);
 
 /**
- * Returns the folder for the socket of a server. It is the server's own folder, which only its
- * account may enter, or another such folder if the path is too long or hard to write.
+ * Returns the folder for the socket of a server: the server's own folder, which only its account
+ * may enter. If that path is too long or hard to write, it is another folder with the same rights.
  */
 export const socketFolder = (folder: string, account: Account | null): string => {
   const is_short = Buffer.byteLength(`${folder}/.s.PGSQL.5432.lock`) <= 107;
@@ -156,7 +156,7 @@ export const socketFolder = (folder: string, account: Account | null): string =>
 
 const place_file = 'postgres.place';
 
-/** Returns the path of a cluster outside DATA_DIR; empty if it is inside or missing. */
+/** Returns the path of a cluster outside DATA_DIR; empty if there is no such cluster. */
 export const placeOutside = (data_dir: string): string =>
   readOrEmpty(path.join(data_dir, place_file)).trim();
 
@@ -184,8 +184,8 @@ export const findCluster = (folder: string): string | null => {
 };
 
 /**
- * Chooses the place of a new cluster. The caller makes a folder there and gives it to the account,
- * so the account only has to be able to pass through the folders above.
+ * Chooses the place of a new cluster. The caller makes a folder there and gives it to the account.
+ * So the account needs no rights for the folders above, except to pass through them.
  */
 const chooseCluster = (data_dir: string, account: Account | null): string => {
   if (account === null || canHold(data_dir, account)) return path.join(data_dir, 'postgres');
@@ -227,8 +227,8 @@ export const removePlace = (data_dir: string): void => {
 
 /**
  * Postgres refuses to run as root. If this process is root, Postgres runs as another user, and
- * trials show what that user can reach: a checkout may be in a folder with mode 0700 or on a mount
- * without exec or with user mapping, and no rule about modes covers all of that.
+ * trials show what that user can reach. File modes alone do not show this: the checkout may be in a
+ * folder with mode 0700, or on a mount without exec or with user mapping.
  */
 export interface Account {
   readonly uid: number;

@@ -45,7 +45,7 @@ export interface PostgresOptions extends StoreOptions {
 export interface EmbeddedPostgres extends EmbeddedStore {
   /** The address for the superuser. `url` is for the user that owns the database. */
   readonly admin_url: string;
-  /** Folder of the cluster: in the data folder, or at the path in its file `postgres.place`. */
+  /** Folder of the cluster: in the data folder, or where its file `postgres.place` says. */
   readonly cluster: string;
 }
 
@@ -75,14 +75,14 @@ const stop_steps = [
 const pidFile = (cluster: string): string => path.join(cluster, 'postmaster.pid');
 
 /**
- * Ends the processes of a killed service. Its pid file and the lock of its socket must go too:
- * Postgres looks only at the pid in them, and refuses to start while any process has that pid, even
- * one that is unrelated, or dead and not yet reaped.
+ * Ends the processes of a killed service. Its pid file and the lock of its socket must go too,
+ * because Postgres looks only at the pid in them. While any process has that pid, Postgres refuses
+ * to start, even if that process is unrelated, or dead and not yet reaped.
  */
 const stopLeftovers = async (cluster: string): Promise<void> => {
   if (!existsSync(pidFile(cluster))) return;
   await stopProcesses(isServerOf(cluster), stop_steps);
-  // Without their postmaster the other processes end on their own, but only when they next check.
+  // If the postmaster is gone, the other processes end on their own, but only at their next check.
   const title = `postgres: ${titleOf(cluster)}: `;
   await stopProcesses(([first]) => first?.startsWith(title) ?? false, [['SIGKILL', 2_000]]);
   const sockets = socketFolder(cluster, ownerOf(cluster));
@@ -101,7 +101,7 @@ export const stopPostgresLeftovers = async (data_dir: string): Promise<void> => 
 const urlOf = (cluster: string, role: 'forum' | 'postgres'): string =>
   `postgres://${role}@localhost:5432/${role}?host=${socketFolder(cluster, ownerOf(cluster))}`;
 
-/** Returns the address of a data folder's embedded Postgres, running or not; null if missing. */
+/** Returns the address of a data folder's Postgres, running or not; null if there is no cluster. */
 export const embeddedPostgresUrl = (data_dir: string): string | null => {
   const cluster = findCluster(data_dir);
   return cluster === null ? null : urlOf(cluster, 'forum');
@@ -109,7 +109,7 @@ export const embeddedPostgresUrl = (data_dir: string): string | null => {
 
 /**
  * Settings for a small machine. The embedded build has no lz4, and pglz costs more CPU than it
- * saves. `io_method` is sync: workers that read ahead for one query take the cores from all others.
+ * saves. `io_method` is sync, because workers that read ahead for one query slow all others down.
  */
 const serverSettings = (durable: boolean): Record<string, string> => ({
   listen_addresses: '',
@@ -147,7 +147,7 @@ const launch = async (
     options: { env: server_env, ...(account ?? {}) },
     log_file: path.join(data_dir, 'log', 'postgres.log'),
     stop_steps,
-    // Crash recovery may take a long time after a kill under load.
+    // After a kill under load, crash recovery may take a long time.
     ready_ms: 120_000,
     isReady: (pid) => {
       const lines = readOrEmpty(pidFile(cluster)).split('\n');
@@ -163,7 +163,7 @@ const launch = async (
   };
 };
 
-/** A user who can enter the socket's folder could also read the files: a password adds nothing. */
+/** No password: a user who can enter the socket's folder could read the files anyway. */
 const writeRules = (cluster: string): void => {
   const rules = 'local all all trust\n';
   const file = path.join(cluster, 'pg_hba.conf');
@@ -186,7 +186,7 @@ const own_statements = [
 
 /**
  * Makes the cluster next to its final place, and moves it there when it is complete, so that a
- * half-made cluster is never used. A server without a network makes the role and the database.
+ * half-made cluster is never used. Postgres in single-user mode makes the role and the database.
  */
 const makeCluster = (
   data_dir: string,

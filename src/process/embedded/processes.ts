@@ -9,7 +9,7 @@ import { openLog, type Say } from './data-dir.js';
 /** Starting and stopping a server process, for embedded Postgres and embedded Redis. */
 
 export interface StoreOptions {
-  /** Contains the files of the server. */
+  /** The folder that contains the files of the server. */
   readonly data_dir: string;
   readonly say: Say;
 }
@@ -24,14 +24,14 @@ export interface EmbeddedStore {
   stop(): Promise<void>;
 }
 
-/** Signals to send, and how long to wait for the end after each of them. */
+/** The signals to send, and after each signal how long to wait for the end of the process. */
 export type StopSteps = readonly (readonly [signal: NodeJS.Signals, wait_ms: number])[];
 
 export const signalProcess = (pid: number, signal: NodeJS.Signals): void => {
   try {
     process.kill(pid, signal);
   } catch {
-    // It has just ended on its own.
+    // The process has just ended on its own.
   }
 };
 
@@ -46,7 +46,7 @@ export const stopProcess = async (pid: number, steps: StopSteps): Promise<void> 
   }
 };
 
-/** Ends all processes whose command line the test accepts. */
+/** Ends all processes whose command line `accepts` returns true for. */
 export const stopProcesses = async (
   accepts: (command: readonly string[]) => boolean,
   steps: StopSteps,
@@ -54,16 +54,16 @@ export const stopProcesses = async (
   await Promise.all(findProcesses(accepts).map((pid) => stopProcess(pid, steps)));
 };
 
-/** Both servers are started with their folder as the second argument, which identifies them. */
+/** Each server gets its folder as the second argument, which identifies the server. */
 export const isServerOf =
   (folder: string) =>
   (command: readonly string[]): boolean =>
     command[2] === folder;
 
 /**
- * A shell of a few hundred kilobytes that ends a server when this process is gone, even by kill -9,
- * because its standard input then closes. It checks the command line first, because another process
- * may have the pid by then.
+ * A shell of a few hundred kilobytes. When this process is gone, even after kill -9, the shell's
+ * standard input closes and the shell ends the server. It checks the command line first, because
+ * another process may have the pid by then.
  */
 const watcher_script = `
 while read -r _; do :; done
@@ -79,13 +79,13 @@ const startWatcher = (pid: number, folder: string, signal: NodeJS.Signals): (() 
   watcher.unref();
   watcher.stdin?.on('error', () => undefined);
   if (watcher.stdin instanceof net.Socket) watcher.stdin.unref();
-  // If the watcher's input were closed instead, it would end the server.
+  // Killed, because the watcher would end the server if only its input were closed.
   return () => watcher.kill('SIGKILL');
 };
 
 interface ServerStart {
   readonly command: string;
-  /** The second argument is the folder. */
+  /** The second argument must be the folder of the server. */
   readonly args: readonly string[];
   readonly options: SpawnOptions;
   readonly log_file: string;
@@ -139,7 +139,7 @@ export const lastLines = (text: string, count = 6): string =>
     .map((line) => `  ${line}`)
     .join('\n');
 
-/** Returns null if nothing listens there, otherwise the error code, such as EADDRINUSE. */
+/** Returns null if nothing listens on the port, otherwise an error code such as EADDRINUSE. */
 export const probePort = (port: number, host = '127.0.0.1'): Promise<string | null> =>
   new Promise((resolve) => {
     const server = net.createServer();
@@ -148,8 +148,8 @@ export const probePort = (port: number, host = '127.0.0.1'): Promise<string | nu
   });
 
 /**
- * Picks a free port below the range that systems give to outgoing connections (from 32768 on), so
- * that no program takes it by accident while a process restarts.
+ * Picks a free port below 32768. Systems give higher ports to outgoing connections, so no other
+ * program takes this port by accident while a process restarts.
  */
 export const pickPort = async (host = '127.0.0.1'): Promise<number> => {
   for (let tries = 0; tries < 100; tries += 1) {

@@ -13,8 +13,8 @@ import {
 } from './processes.js';
 
 /**
- * A private Redis in a data folder, on a unix socket. Its data can be rebuilt from Postgres, so if
- * it cannot read its files, they are deleted and it starts empty.
+ * A private Redis in a data folder, on a unix socket. If it cannot read its files, they are deleted
+ * and it starts empty, because its data can be rebuilt from Postgres.
  */
 
 const folderIn = (data_dir: string): string => path.join(realpathSync(data_dir), 'redis');
@@ -28,7 +28,7 @@ export const startRedis = async ({ data_dir, say }: StoreOptions): Promise<Embed
     const outcome = await launch(folder, binary);
     if (typeof outcome !== 'string') return outcome;
     if (attempt === 3) throw new Error(`Redis does not start:\n${outcome}`);
-    // Its files are the most likely reason, and Postgres has all of their data.
+    // The files of Redis are the most likely reason, and Postgres has all of their data.
     if (attempt === 2) {
       say('Redis cannot read its files. They are deleted and created again.');
       emptyRedis(data_dir);
@@ -47,7 +47,7 @@ export const stopRedisLeftover = async (data_dir: string): Promise<void> =>
 
 const socketOf = (folder: string): string => path.join(socketFolder(folder, null), 'redis.sock');
 
-/** The title stays the command line, because `isServerOf` finds the server by it. */
+/** `isServerOf` finds the server by its command line, so that must stay the process title. */
 const settingsOf = (folder: string): Readonly<Record<string, string>> => ({
   dir: folder,
   pidfile: path.join(folder, 'redis.pid'),
@@ -56,7 +56,7 @@ const settingsOf = (folder: string): Readonly<Record<string, string>> => ({
   appendfsync: 'everysec',
   'aof-load-truncated': 'yes',
   save: '',
-  // A rewrite uses a core for a while, so it waits until it would save a lot.
+  // A rewrite of the file uses a core for a while, so Redis waits until it saves a lot.
   'auto-aof-rewrite-min-size': '256mb',
   'maxmemory-policy': 'noeviction',
   port: '0',
@@ -107,7 +107,7 @@ export const emptyRedis = (data_dir: string): void =>
 
 const oldest_major = 7;
 /**
- * Debian's package redis-tools contains the server as redis-check-rdb. Both are one program, which
+ * Debian's package redis-tools contains redis-check-rdb. It is the same program as the server, and
  * acts as the server when it is started as `redis-server`. The package starts no system service.
  */
 const names: readonly (readonly [command: string, argv0: string])[] = [
@@ -120,7 +120,7 @@ const advice = 'Install Redis 7 or newer (Debian: apt-get install redis-tools) o
 
 type RedisBinary = NonNullable<ReturnType<typeof lookUp>>;
 
-/** Finds the server. If it is missing, installs it if that needs no password. */
+/** Finds the server program. If it is missing and no password is needed, installs it. */
 const findRedis = (say: Say): RedisBinary => {
   const found = lookUp();
   if (found !== null) return found;
@@ -148,7 +148,7 @@ export const lookUp = () => {
 const succeeds = (command: string, ...args: string[]): boolean =>
   spawnSync(command, args, { stdio: 'ignore' }).status === 0;
 
-/** Returns the words before apt-get, or null if it cannot run without asking for a password. */
+/** Returns the words before `apt-get`, or null if apt-get is missing or needs a password. */
 export const findInstaller = (): readonly string[] | null => {
   if (!succeeds('apt-get', '--version')) return null;
   if (process.getuid?.() === 0) return [];

@@ -27,7 +27,7 @@ export class DamagedFile extends Stopped {
 }
 
 const seal_name = 'sha256';
-/** Two empty blocks, which end a tar file after its last entry. */
+/** Size of the two empty blocks that end a tar file. */
 const end_bytes = 1_024;
 
 async function* tarOf(entries: AsyncIterable<Entry>): AsyncGenerator<Uint8Array> {
@@ -42,7 +42,7 @@ async function* tarOf(entries: AsyncIterable<Entry>): AsyncGenerator<Uint8Array>
   yield await pack({ name: seal_name, bytes: Buffer.from(`${hash.digest('hex')}\n`) });
 }
 
-/** Writes the whole file or nothing. Only its owner may read it. */
+/** Writes the whole file or nothing. Only the file's owner may read it. */
 export const writeArchive = async (file: string, entries: AsyncIterable<Entry>): Promise<void> => {
   const part = `${file}.part`;
   await rm(part, { force: true });
@@ -60,7 +60,7 @@ export const writeArchive = async (file: string, entries: AsyncIterable<Entry>):
   }
 };
 
-/** The decoder with the stream types of Node, which TypeScript distinguishes from the web's. */
+/** The type of the decoder with Node's stream types, which differ from the web's in TypeScript. */
 type TarDecoder = ReadableWritablePair<ParsedTarEntry, Buffer>;
 
 /** Yields the entries in their order. Throws a DamagedFile, at the latest after the last entry. */

@@ -107,7 +107,7 @@ export const emptyTables = async (tx: Tx, tables: readonly Table[]): Promise<voi
   }
 };
 
-/** Compares the number of rows with the backup, and enables the triggers again. */
+/** Compares the number of rows with the backup's, and enables the triggers again. */
 export const finishTable = async (tx: Tx, { name }: Table, rows: number): Promise<void> => {
   const [row] = await tx.unsafe<{ found: number }[]>(
     `select count(*)::bigint as found from "${name}"`,

@@ -2,7 +2,7 @@
  * The agents of the demo, its questions, and the reasoning of each agent. All of it is invented.
  */
 
-/** For each agent: its name and model, and then a sentence on how it works, for ANALYSIS. */
+/** For each agent: its name and model, then a sentence on its method for the section ANALYSIS. */
 const cast_text = `
 Harbour Lamp, gpt-5
 I counted comparable cases first and only afterwards read the headlines.
@@ -75,7 +75,7 @@ export interface Script {
   readonly options?: readonly string[];
   readonly days_open: number;
   /**
-   * The value around which the agents' opinions vary, in percent. With options: for the first one.
+   * The percentage around which the agents' opinions vary. If there are options: of the first one.
    */
   readonly middle: number;
 }
@@ -180,7 +180,7 @@ const closings = [
 
 const pairs = evidence.flatMap((one, i) => evidence.slice(i + 1).map((two) => [one, two] as const));
 
-/** Index of an agent and of a question. */
+/** An agent and a question, by index. */
 interface Speaker {
   readonly agent: number;
   readonly question: number;
@@ -188,7 +188,7 @@ interface Speaker {
   readonly run_id: string;
 }
 
-/** Agents with the same two sentences of evidence differ in manner, counter and closing. */
+/** If two agents have the same evidence, all other sections of their texts differ. */
 const makeText = ({ agent, question, run_id }: Speaker): string => {
   const { topic, subcategory } = at(scripts, question);
   const [one, two] = at(pairs, agent + question);
@@ -215,7 +215,7 @@ export const speak = (speaker: Speaker) => {
     const prediction = percent >= 50;
     return { prediction, confidence: prediction ? percent : 100 - percent, reasoning };
   }
-  // Two in three agents choose the first option. The rest are spread over the other options.
+  // Two in three agents choose the first option. The others are spread over the other options.
   const chosen = agent % 3 === 0 ? 1 + (agent % (options.length - 1)) : 0;
   return { selected_option: at(options, chosen), confidence: percent, reasoning };
 };

@@ -45,7 +45,7 @@ const findEnd = (bytes: Buffer, is_all: boolean): readonly [number, number] | nu
   return [at, bytes[at + 1] === line_feed ? at + 2 : at + 1];
 };
 
-/** Lines end in LF, CRLF or CR, and may be mixed. Throws if a line is not UTF-8. */
+/** Yields lines. They may end in LF, CRLF or CR, also mixed. Throws if a line is not UTF-8. */
 async function* readLines(file: string): AsyncGenerator<Line> {
   let line = 0;
   let rest: Buffer = Buffer.alloc(0);
@@ -139,7 +139,7 @@ const parseRow = (text: string, delimiter: string): Row => {
 /** A character that no text contains, because `decode` refuses it. */
 const mark = '\0';
 
-/** Marks quotes within a cell, such as 27", because they are ordinary characters. */
+/** Marks quotes within a cell, as in `27"`, because they are ordinary characters. */
 const markInner = (text: string, separator: string): string => {
   const by = `\\u{${separator.codePointAt(0)?.toString(16)}}`;
   const quoted = `[^\\S${by}]*"[^"]*(?:""[^"]*)*(?:"|$)[^${by}]*`;
@@ -154,7 +154,7 @@ const isOpen = (row: Row): boolean =>
 
 const hasQuote = ({ text }: Line): boolean => text.replaceAll('""', '').includes('"');
 
-/** True if the first quote of a line ends the cell that continues on this line. */
+/** True if the first quote on this line properly closes a cell that began on an earlier line. */
 const closesWell = (text: string, separator: string): boolean => {
   const [start] = /^(?:[^"]|"")*"/.exec(text) ?? [''];
   const rest = text.slice(start.length).trimStart();
@@ -319,8 +319,8 @@ export async function* readRecords(file: string): AsyncGenerator<Entry> {
 }
 
 /**
- * Reads the file once without importing it, so that an unsuitable file is refused as a whole. False
- * if the file is empty. The header of a CSV must have one of the `columns`.
+ * Reads the file once without importing it, so that an unsuitable file is refused as a whole.
+ * Returns false if the file is empty. The header of a CSV must have one of the `columns`.
  */
 export const checkFile = async (file: string, columns: readonly string[]): Promise<boolean> => {
   let first: Line | undefined;

@@ -5,10 +5,10 @@ import { parseTime } from '../../kit/time.js';
 import type { SourceRecord } from './files.js';
 
 /**
- * Makes items in the form that the service accepts from records with the import's field names. The
- * `type` of a record says whether it is a question (no type), an agent, a forecast or a resolution.
- * Records of our exports are recognised by their columns. The text of a CSV cell is converted to
- * the field's type if possible. The service checks every item.
+ * Turns records with the import's field names into items that the service accepts. The `type` of a
+ * record says whether it is a question (no type), an agent, a forecast or a resolution. Records of
+ * our exports are recognised by their columns. The text of a CSV cell is converted to the field's
+ * type if possible. The service checks every item.
  */
 
 export const record_types = ['question', 'agent', 'forecast', 'resolution'] as const;
@@ -26,7 +26,7 @@ type Reader = (text: string) => unknown;
 
 const readText: Reader = (text) => text;
 
-/** `one|other`, or JSON as exports write it. */
+/** Reads a list such as `one|other`, or JSON as exports write it. */
 const readList: Reader = (text) => {
   const list = text.startsWith('[') ? readJson(text) : text;
   return Array.isArray(list)
@@ -61,7 +61,7 @@ const readFlag: Reader = (text) => {
   return ['false', 'no', '0'].includes(word) ? false : text;
 };
 
-/** `option=n|other=n`, or JSON as exports write it. */
+/** Reads probabilities such as `option=n|other=n`, or JSON as exports write it. */
 const readProbabilities: Reader = (text) =>
   /^[[{]/.test(text)
     ? readJson(text)
@@ -72,7 +72,7 @@ const readProbabilities: Reader = (text) =>
         }),
       );
 
-/** A number, or a date. */
+/** Reads a number or a date. */
 const readValue: Reader = (text) => {
   const number = readNumber(text);
   return typeof number === 'number' ? number : readTime(text);
@@ -153,7 +153,7 @@ const fields: Readonly<Record<RecordType, Readonly<Record<string, Reader>>>> = {
   },
 };
 
-/** Types of the rows of our own exports, by columns that only these rows have. */
+/** Types of the rows of our own exports, each with a column that only these rows have. */
 const exported = [
   ['comment_id', { problem: 'comments are not imported' }],
   ['option_percents', { problem: 'a history of the consensus is not imported' }],

@@ -15,7 +15,7 @@ import { chunk, type Query, shown, type VerifyParts } from './parts.js';
 
 interface Tally {
   readonly question_id: string;
-  /** Offset of its last forecast event that Redis has followed; 0 if there is no such event. */
+  /** Offset of the question's last forecast event that Redis has followed; 0 if there is none. */
   readonly last_offset: number;
   readonly hash: Readonly<Record<string, string>>;
 }
@@ -52,8 +52,8 @@ interface Expected {
 }
 
 /**
- * Returns the forecasts by question and family, as of the offset of the question's tally: the
- * latest forecasts that are in the log by now, without later ones.
+ * Returns the forecasts by question and family, as of the offset of the question's tally. Later
+ * forecasts, and forecasts that are not in the log yet, do not count.
  */
 const readForecasts = (sql: Sql, ids: readonly string[], offsets: readonly number[]) => sql<
   Expected[]
@@ -175,7 +175,7 @@ export const checkTallies = async (parts: VerifyParts): Promise<readonly string[
   return found;
 };
 
-/** Compares each snapshot of the consensus with the forecasts up to its offset of the log. */
+/** Compares each snapshot of the consensus with the forecasts up to its offset in the log. */
 export const snapshot_queries: readonly Query[] = [
   // Skips questions if the log no longer has all of their forecasts. A revision adds its difference
   // from the forecast that it replaces.

@@ -2,13 +2,11 @@ import type { Db } from '../../db/client.js';
 import type { Query } from './parts.js';
 
 /**
- * Compares deliveries with the log, and with each other.
- *
- * If a webhook has not changed since a planned event, it has one delivery of the event if it wants
- * the event and may see it, or else no delivery. A gap can replace the delivery; it says that the
- * event was left out. If a change came within some seconds of the hand-over, both results are
- * allowed, because the two may have overtaken each other. Deliveries are stored for at least eight
- * days.
+ * Compares deliveries with the log, and with each other. Suppose a webhook has not changed since a
+ * planned event. If it wants the event and may see it, it has exactly one delivery of the event.
+ * Otherwise it has no delivery. A gap can replace the delivery; it says that the event was left out. If
+ * the webhook changed within some seconds of the hand-over, both results are allowed, because
+ * either may have come first. Deliveries are stored for at least eight days.
  */
 const unchanged_s = 3;
 const surely_kept_days = 7;
@@ -122,7 +120,7 @@ export const webhook_queries: readonly Query[] = [
     select 'delivery ' || id || ' has an id that does not match its webhook and event' as what
     from deliveries
     where id <> delivery_id(webhook_id, event_id)`,
-  // A gap only covers events between its ends, and never more than exist.
+  // A gap leaves out only events between its ends, and never more than exist there.
   (tx) => tx`
     select
       'a gap of webhook ' || webhook_id || ' leaves out ' || gap_count || ' events from '

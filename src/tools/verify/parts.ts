@@ -10,7 +10,7 @@ export interface VerifyParts {
    * it counts as a difference. 0 is for a service at rest, in which nothing may be under way.
    */
   readonly under_way_ms?: number;
-  /** True if no timer runs, because then the leaderboards are not updated. */
+  /** True: skips the leaderboards, because they are not updated if no timer runs. */
   readonly without_boards?: boolean;
 }
 
@@ -21,7 +21,7 @@ export const shown = 5;
 export const chunk = 500;
 
 /**
- * Rows of one column, `what`: a sentence for each difference. Rows with a UUIDv7 after
+ * Returns a sentence for each difference, in the column `what`. Rows with a UUIDv7 after
  * `settled_before_id` may still be under way.
  */
 export type Query = (tx: Tx, settled_before_id: string) => Fragment;

@@ -428,8 +428,8 @@ const checkOne = (paid: PaidPrediction): string | null => {
 };
 
 /**
- * Returns the net and the loss that it is based on. The score is null if the prediction came too
- * late.
+ * Returns the net points, and the loss on which they are based. The score is null if the prediction
+ * came too late.
  */
 const scoreAgain = (paid: PaidPrediction) => {
   const { weight, options, points_rule: rule, outcome_value, forecasts } = paid;

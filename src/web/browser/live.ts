@@ -1,10 +1,10 @@
 import { dress } from './site.js';
 
 /**
- * Keeps an open page up to date. The page lists its topics in `data-live` of the body. After an
- * event on a topic, the script fetches the page again and replaces the `data-live` elements that
- * changed. It does not replace elements that contain the focus or that the reader has paused
- * (`data-paused`).
+ * Keeps an open page up to date. The page lists its topics in the `data-live` attribute of its
+ * body. After an event on a topic, the script fetches the page again and replaces the `data-live`
+ * elements that changed. It does not replace elements that contain the focus or that the reader has
+ * paused (`data-paused`).
  *
  *   socket ──event or new state──▶ fetch the page soon, then at most once every `again_ms`
  *     └── closed ──▶ connect again later, then fetch the page to catch up
@@ -25,7 +25,7 @@ const liveIn = (root: ParentNode): HTMLElement[] => [
   ...root.querySelectorAll<HTMLElement>('[data-live]:not(body)'),
 ];
 
-/** The HTML as the server sent it, so that changes made by other scripts do not count. */
+/** The HTML as the server sent it, so that changes made by other scripts are ignored. */
 for (const one of liveIn(document)) shown.set(one.dataset['live'] ?? '', one.outerHTML);
 
 /** Opens the `<details>` of the new element that were open in the old one. */
@@ -36,7 +36,7 @@ const keepOpen = (old: HTMLElement, fresh: HTMLElement): void => {
   }
 };
 
-/** Replaces the live elements that differ. Returns true if any did. */
+/** Replaces the live elements that differ. Returns true if any element was replaced. */
 const renew = (page: Document): boolean => {
   let has_changed = false;
   const fresh = new Map(liveIn(page).map((one) => [one.dataset['live'] ?? '', one]));
@@ -70,7 +70,7 @@ const fetchPage = async (is_repeat: boolean): Promise<void> => {
     });
     if (!answer.ok) return;
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    // Perhaps the process that answered has not seen the event yet: try once more.
+    // If nothing changed, the server process may not have seen the event yet. Tries once more.
     if (!renew(page) && !is_repeat) wait(late_ms, true);
   } catch {
     // The next event triggers another attempt.

@@ -24,8 +24,8 @@ export const AdminNav = ({ here }: { here: (typeof places)[number][0] }) => (
 );
 
 /**
- * An action that takes two clicks: the first opens its form, the second sends it. The form is sent
- * to the page of its subject, and `act` names the action.
+ * An action that takes two clicks: the first opens a form, and the second sends the form. The form
+ * goes to the page of the action's subject, and `act` names the action.
  */
 export const Act = ({
   action,

@@ -65,7 +65,7 @@ export const scaleOf = (
   return { low: low - room, high: high + room };
 };
 
-/** A chart below its summary in words, followed by its values as a table that can be opened. */
+/** A summary in words, the chart, and its values as a table that can be opened. */
 export const Figure = ({
   summary,
   table,
@@ -175,8 +175,8 @@ export const CalibrationTable = ({ bins }: { bins: readonly Bin[] }) => (
 );
 
 /**
- * Says in words whether the stated chances were too high or too low, and in which bin most.
- * Skips bins with fewer than `few` forecasts.
+ * Says in words whether the stated chances were too high or too low, and which bin contributes
+ * most. Skips bins with fewer than `few` forecasts.
  */
 export const calibrationText = (bins: readonly Bin[], ece: number | null): string => {
   const seen = seenIn(bins).filter(({ n }) => n >= few);
@@ -202,7 +202,7 @@ export interface DayValue {
   readonly value: number;
 }
 
-/** A step chart: each value holds until the next day on which it changes. */
+/** A step chart: each value holds until the day of the next value. */
 export const DayLine = ({ days, label }: { days: readonly DayValue[]; label: string }) => {
   const times = days.map(({ date }) => Date.parse(date));
   const [from = 0, to = from] = [times[0], times.at(-1)];

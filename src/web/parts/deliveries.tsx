@@ -43,7 +43,7 @@ export const DeliveryState = ({ status }: Pick<Delivery, 'status'>) => {
   );
 };
 
-/** Sends one delivery again. Gaps have no such form, because a replay sends their events. */
+/** Sends one delivery again. Gaps cannot be sent again, but a replay sends their events. */
 export const RedeliverForm = ({ action, label }: { action: string; label: string }) => (
   <form method="post" action={action}>
     <button class="plain" type="submit" aria-label={label}>

@@ -1,7 +1,7 @@
 import type { ComponentChildren, JSX } from 'preact';
 import type { FaultAnswer } from '../../http/inner-call.js';
 
-/** Form fields that show their problems beside them. */
+/** Form fields that show their own problems. */
 
 /** The fault with which the API rejected a form. Null if it was not sent or was accepted. */
 export type FormFault = FaultAnswer | null;
@@ -9,8 +9,8 @@ export type FormFault = FaultAnswer | null;
 type Names = Readonly<Record<string, string>>;
 
 /**
- * Assigns a fault to fields of the form: by its error code, or by members of the body, if the form
- * names them differently. The first matching member is used.
+ * Assigns a fault to fields of the form. `codes` maps error codes to fields. `members` maps members
+ * of the body to fields with a different name. The first matching member is used.
  */
 export const atFields = (
   fault: FaultAnswer,
@@ -27,7 +27,7 @@ export const atFields = (
   return { ...fault, fields: fields.map((one) => ({ ...one, path: nameOf(one.path) })) };
 };
 
-/** In the API the message of a field follows its path: "must be a number". */
+/** The API writes the problem of a field without a subject: "must be a number". */
 const asSentence = (text: string): string =>
   `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 

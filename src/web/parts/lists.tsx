@@ -83,7 +83,7 @@ export const Choices = ({
 
 /** A scrolling area for wide content such as tables. It can also be scrolled with the keyboard. */
 export const Scroll = ({ label, children }: { label: string; children: ComponentChildren }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to take the focus.
+  // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling area must be focusable.
   <section class="scroll" tabIndex={0} aria-label={label}>
     {children}
   </section>

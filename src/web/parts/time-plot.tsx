@@ -202,7 +202,7 @@ export const PlotLegend = ({
   </ul>
 );
 
-/** Shows the same values as a table of at most `most` rows. */
+/** Shows the values of the plot as a table of at most `most` rows. */
 export const PlotTable = ({
   lines,
   text,

@@ -71,7 +71,7 @@ export const formOfWebhook = ({ url, events, filter, signature, order }: Hook): 
   min_confidence: filter?.min_confidence === undefined ? '' : String(filter.min_confidence),
 });
 
-/** The form's fields, keyed by the filter member that each becomes. */
+/** The form field for each member of the filter. */
 const filter_fields = {
   'filter.question_ids': 'question_ids',
   'filter.categories': 'categories',

@@ -302,7 +302,7 @@ t.test('a busy password queue answers UNAVAILABLE and not an error', async (t) =
   const call = makeClient();
   const { passwords } = forum.deps.sessions;
   let is_busy = true;
-  // Keeps two verifications running and fifty waiting, however long the call below takes.
+  // Keeps two password checks running and fifty waiting until the sign-up below is answered.
   const keepBusy = async (): Promise<void> => {
     while (is_busy) await passwords.verify(null, 'anything');
   };

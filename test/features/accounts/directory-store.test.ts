@@ -41,7 +41,7 @@ const two = await add('Zoë the <Oracle>', 'claude-4');
 const three = await add('Pilot of Öresund', 'claude-4');
 const four = await add('four', 'gpt-5');
 const unlinked = (await forum.addAgent({ name: 'Pilot without a person' })).id;
-// +84 points per hit, −156 per miss.
+// A hit earns 84 points, and a miss costs 156.
 await win(one, 12, 4);
 await win(two, 10, 0);
 await win(three, 9, 0);
@@ -67,7 +67,7 @@ t.test('the directory lists linked agents in the order that is asked for', async
   const idsBy = async (sort: string) => pluck((await read(`sort=${sort}`)).agents, 'id');
   t.same(await idsBy('points'), [two, three, one, four], '840, 756, 384, 0');
   t.same(await idsBy('resolved'), [one, two, three, four]);
-  // Sorted by the lower bound. With only nine forecasts there is no bound.
+  // Sorted by the lower bound of the accuracy. Agents with only nine forecasts have no bound.
   t.same(await idsBy('accuracy'), [two, one, four, three]);
   const some = await read(`ids=${two},${unlinked},${four}`);
   t.same([some.total, pluck(some.agents, 'id')], [2, [four, two]], 'those that are named');

@@ -51,7 +51,7 @@ const startProcess = async (t: Teardown) => {
       });
     },
   });
-  /** Delays the answers to all queries sent before the next statement of the test. */
+  /** Delays the answers to queries sent from now on, until the returned function is called. */
   const holdUp = (): (() => void) => {
     let release = (): void => undefined;
     queries.held = new Promise((resolve) => {

@@ -164,7 +164,7 @@ interface Posted {
 const addRecruit = (recruiter: Agent, token?: string): Promise<Agent> =>
   addAgent({ referral_code: recruiter.user.referral_code }, token);
 
-/** Referral entries of the ledger, oldest first. The balance must equal the sum of the ledger. */
+/** The agent's referral entries, oldest first. Checks that its whole ledger equals the balance. */
 const postedTo = async ({ id }: Agent): Promise<readonly Posted[]> => {
   const [account] = await sql<{ balance: number; total: number }[]>`
     select balance, (select sum(amount)::integer from ledger where agent_id = ${id}) as total
@@ -186,7 +186,7 @@ t.test('fifty recruits verified at once are paid in order, each once', async (t)
   const others = await Promise.all([addPerson(), addPerson(), addPerson()]);
   const recruiter = await addAgent({}, owner.token);
   const recruits = await Promise.all(Array.from({ length: 50 }, () => addRecruit(recruiter)));
-  // Every link is sent twice, so that the second may arrive after the reward for the first is paid.
+  // Every request is sent twice. The second may arrive after the reward for the first is paid.
   const links = recruits.flatMap((recruit, n) => {
     const person = others[n % others.length] as Person;
     return [link(person, recruit), link(person, recruit)];

@@ -124,8 +124,8 @@ t.test('the characters of keys and codes are drawn evenly', async (t) => {
     return [Math.min(...counts.values()), Math.max(...counts.values())] as const;
   };
   const keys = Array.from({ length: 4_000 }, () => makeApiKey().slice(3, 46));
-  // 172,000 draws: 2,774 of each character are expected, with a standard deviation of 52. A plain
-  // remainder would be biased by a quarter, which is far outside.
+  // Each of 62 characters should occur 2,774 times, with a standard deviation of 52. If the code
+  // took a plain remainder, some characters would occur a quarter more often.
   const [min_key, max_key] = rangeOf(keys, 62);
   t.ok(min_key > 2_774 - 330 && max_key < 2_774 + 330);
   const [least, most] = rangeOf(Array.from({ length: 5_000 }, makeReferralCode), 28);

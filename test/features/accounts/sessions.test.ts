@@ -46,7 +46,7 @@ t.test('work that throws gives its place back', async (t) => {
 const logIn = (call: Client, email: string, secret = password) =>
   call('POST', '/api/auth/login', { body: { email, password: secret } });
 
-/** A verified person, logged in from the client's address. */
+/** Signs a person up, verifies the e-mail address, and returns the client that did so. */
 const addPerson = async (email: string): Promise<Client> => {
   const home = makeClient();
   await home('POST', '/api/auth/signup', { body: { email, password } });

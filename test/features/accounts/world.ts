@@ -107,7 +107,7 @@ export const startAccounts = async (t: Teardown, options: PartsOptions = {}) => 
   const call = makeCaller(url);
   let made = 0;
   const newName = () => `Agent ${makeId().slice(-12)}`;
-  /** A client with its own network address, so that address limits do not interfere. */
+  /** A client with its own network address, so that limits per address do not interfere. */
   const makeClient = (): Client => {
     made += 1;
     const address = { 'X-Forwarded-For': `10.0.${made >> 8}.${made & 255}` };
@@ -139,7 +139,7 @@ export const startAccounts = async (t: Teardown, options: PartsOptions = {}) => 
       const read = () => client('GET', '/api/auth/session', { token });
       return { id, token, call: client, read };
     },
-    /** Registers an agent. With a token it is linked immediately. */
+    /** Registers an agent. If a person's token is given, links the agent to that person. */
     async addAgent(fields: Readonly<Record<string, unknown>> = {}, token?: string) {
       const client = makeClient();
       const body = { name: newName(), model: 'gpt-5', ...fields };

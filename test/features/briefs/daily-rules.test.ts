@@ -64,7 +64,7 @@ t.test('the headline is scored as agents are', async (t) => {
     outcome: null,
     correct_options: ['B'],
   });
-  // ((0.2)² + (0.5 − 1)² + (0.3)²) / 2 = 0.19. Even forecast: ((1/3)² · 2 + (2/3)²) / 2 = 1/3.
+  // Crowd: ((0.2)² + (0.5 − 1)² + (0.3)²) / 2 = 0.19. Even: ((1/3)² · 2 + (2/3)²) / 2 = 1/3.
   const options = [20, 50, 30].map((mean_probability, n) => ({
     option: 'ABC'.charAt(n),
     count: 1,

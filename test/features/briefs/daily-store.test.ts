@@ -9,7 +9,7 @@ import { makeForecasters, place } from './world.js';
 
 const day_ms = 86_400_000;
 const path = '/api/insights/daily';
-/** All days of a run are counted from the same moment. */
+/** Every date in this run is counted back from the same moment. */
 const started_ms = Date.now();
 const dateOf = (days_ago: number): string =>
   new Date(started_ms - days_ago * day_ms).toISOString().slice(0, 10);
@@ -109,7 +109,7 @@ t.test('a day tells what was predicted, resolved and published on it', async (t)
   t.equal(body.new.total, 3);
   t.match(body.closing_soon, { total: 1, questions: [{ question_id: soon }] });
 
-  // YES. With three owners, n = 1 / (0.6 + 0.4 / 3) and d = 1.1436. 1 / (1 + e^(−d · ln(4) / 3)) is
+  // With three owners, n = 1 / (0.6 + 0.4 / 3) and d = 1.1436. 1 / (1 + e^(−d · ln(4) / 3)) is
   // 62.91 %, and (0.6291 − 1)² = 0.138. The agents' Brier scores are 0.04, 0.04 and 0.64.
   t.match(resolvedIn(body, yes), {
     outcome: 'YES',
@@ -121,7 +121,7 @@ t.test('a day tells what was predicted, resolved and published on it', async (t)
     median_agent_brier: 0.04,
     best_agent_brier: 0.04,
   });
-  // Each option has a mean of (60 + 20 + 20) / 3, which is the even forecast.
+  // Each option has a mean of (60 + 20 + 20) / 3, as in the even forecast.
   const even = { crowd: 33.33, crowd_brier: 0.333, even_brier: 0.333 };
   t.match(resolvedIn(body, multi), { outcome: 'Tin', ...even });
   t.match(body.resolved, { total: 2, scored: 2, better_than_even: 1 });
@@ -171,10 +171,10 @@ t.test('a move counts from three predictions before and one point on', async (t)
   for (const key of [a, b, c]) await take(key, 'Copper');
   await moveBack(app, dateOf(9));
   await yes(few, e, 90);
-  // (3 · 60 + 64) / 4 = 61, and (4 · 60 + 64) / 5 = 60.8.
+  // The new means are (3 · 60 + 64) / 4 = 61 and (4 · 60 + 64) / 5 = 60.8.
   await yes(far, e, 64);
   await yes(near, e, 64);
-  // Copper falls from 60 to (180 + 20) / 4, and Tin rises by the same amount. Copper comes first.
+  // Copper falls from 60 to (180 + 20) / 4, and Tin rises as much. In a tie, the first is listed.
   await take(e, 'Tin');
   await moveBack(app, dateOf(6));
   const { body } = await app.call('GET', `${path}?date=${dateOf(6)}`);

@@ -87,7 +87,10 @@ t.test('a brief has every section, from data', async (t) => {
     ['1d', '7d', '30d'].map((name) => [name, null, 53.33]),
   );
   t.equal(brief.headline[1], 'All 3 predictions came in the last day.');
-  t.match(brief.headline[2], /^Among 3 model families, claude \(80 %\) gives YES most and gemini/);
+  t.match(
+    brief.headline[2],
+    /^Among 3 model families, claude \(80 %\) is highest on YES and gemini/,
+  );
   t.same(pluck(brief.families.rows, 'model_family'), ['claude', 'gemini', 'gpt']);
   const ids = (list: { prediction_id: string }[]) => list.map((one) => one.prediction_id);
   t.same(ids(brief.arguments.for), [second, first], 'the one with a vote first');
@@ -141,7 +144,7 @@ t.test('the same input makes the same bytes in every process', async (t) => {
   }
   await readWhole(id, 3);
   const other = await startApp(t, { stores: app.stores, roles: ['api'] });
-  // A brief names its hour, and an hour may end between two calls.
+  // A brief names its hour. If the hour ends between the two calls, both are made again.
   const pair = await until('both of one hour', async () => {
     const [one, two] = await Promise.all([
       app.call('GET', briefPath(id)),
@@ -228,7 +231,7 @@ t.test('a yes/no question through its life, disputed at the end', async (t) => {
 
 t.test('a question with options through its life', async (t) => {
   const { open, resolved } = await lives(t, 'multi');
-  // (75 + 75 + 12.5) / 3 = 54.17 %. Tin has (12.5 + 12.5 + 75) / 3.
+  // Copper has (75 + 75 + 12.5) / 3 = 54.17 %, and Tin has (12.5 + 12.5 + 75) / 3.
   t.equal(open.headline[0], '3 predictions give Copper 54 % on average.');
   t.match(open.state, { position: 'Copper', forecast: 54.17, share: 66.67 });
   t.match(open.state.options, [

@@ -10,7 +10,7 @@ import { briefPath } from './world.js';
 
 const count = 6_000;
 
-/** Prepends `explain` to a store's statement. Fragments stay unchanged. */
+/** Prepends `explain` to a store's statement. SQL fragments stay unchanged. */
 const explaining = (sql: Sql): Db => {
   const call = (strings: TemplateStringsArray, ...values: readonly unknown[]) => {
     if (!/^\s*select\s[^.]*\sfrom\s|^\s*select (?:p|v|a)\./.test(strings.join('?'))) {
@@ -64,7 +64,7 @@ t.test('of a question with many predictions a brief reads a few, by indexes', as
   const shown = await readNewest(sql, id, 5);
   const ids = shown.map((row) => row.id);
   const quoted = await sql.begin(async (tx) => {
-    // While nothing is resolved, a sequential scan of the empty table would be just as fast.
+    // No scores exist yet, so a sequential scan of their empty table would be just as fast.
     await tx`set local enable_seqscan = off`;
     return planOf(readQuoted(explaining(tx as unknown as Sql), ids));
   });

@@ -1,7 +1,7 @@
 import type { TestApp } from '../../help/app.js';
 import { type Agent, makeAgent, makeHuman, makeReasoning } from '../../help/story.js';
 
-/** Agents of several families. Their reasoning is distinguishable in a brief. */
+/** Agents of several model families, and reasoning that can be recognized in a brief. */
 
 export interface Forecaster extends Agent {
   readonly model: string;

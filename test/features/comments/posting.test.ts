@@ -6,7 +6,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { makeContent } from './texts.js';
 
-/** Two api processes on one Postgres: the limits of an agent hold across both. */
+/** An agent's limits hold across two api processes on one Postgres. */
 
 const env = { LIMIT_KEY: '1000000', LIMIT_COMMENTS: '1000000' };
 const app = await startApp(t, { roles: ['api', 'relay'], env });

@@ -67,7 +67,7 @@ t.test('lists by upvotes are exact while votes come and go', async (t) => {
 
 const length = 10_000;
 
-/** One thread of 10,000 comments with growing ids, 10,000 short threads, and other questions. */
+/** Adds a thread of 10,000 comments, 10,000 short threads, and 20,000 on other questions. */
 const addComments = async (root: string): Promise<void> => {
   await sql`
     insert into comments
@@ -102,7 +102,7 @@ const addComments = async (root: string): Promise<void> => {
   await sql`analyze comments`;
 };
 
-/** Code that is slow is slow on every try, but the machine may be busy. */
+/** Times the fastest of up to 100 tries, because the machine may be busy. */
 const timeAtBest = async (url: string): Promise<number> => {
   let best = Number.POSITIVE_INFINITY;
   for (let n = 0; n < 100 && best > 50; n += 1) {

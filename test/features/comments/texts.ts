@@ -16,7 +16,7 @@ const makeWord = (seed: number): string => {
   return word;
 };
 
-/** Shares at most one word with any other comment. */
+/** Makes the text of a comment that shares at most one word with any other. */
 export const makeContent = (): string => {
   made += 1;
   const words = Array.from({ length: 7 }, (_, n) => makeWord((made * 7 + n) * 7_919));

@@ -33,7 +33,7 @@ const comment = async (agent: Agent, id = question_id): Promise<string> => {
 const send = (agent: Agent, method: 'POST' | 'DELETE', what: string) =>
   app.call(method, `/api/${what}`, { key: agent.key });
 
-/** Counters that differ from the sum of their votes. */
+/** Predictions and comments whose vote counters differ from the stored votes. */
 const findWrongCounters = () => app.sql`
   select p.id, p.upvotes, p.downvotes
   from predictions p
@@ -253,7 +253,7 @@ t.test('a vote that comes while its author is being linked waits and is refused'
   const author = await makeAgent(app, { human: elsewhere });
   const id = await comment(author);
   await app.call('DELETE', `/api/me/agents/${author.id}`, { token: elsewhere.token });
-  // The process already knows the voter.
+  // After this call, the process has the voter in its cache.
   t.equal(codeOf(await send(voter, 'DELETE', `comments/${id}/upvote`)), '200');
   const [row] = await app.sql<{ owner_id: string }[]>`
     select owner_id from agents where id = ${voter.id}`;

@@ -7,7 +7,7 @@ import { makeRandom } from '../../help/long-run.js';
 import { t } from '../../help/tap.js';
 import { makeResolved } from './generated.js';
 
-/** How ρ is measured, and when each fit is in force. */
+/** How the correlation ρ is measured, and when each fit of it applies. */
 
 t.test('on generated forecasts the estimator finds the ρ they were made with', async (t) => {
   for (const rho of [0, 0.2, 0.6, 0.9]) {
@@ -32,10 +32,10 @@ t.test('by hand: two questions of one outcome, one of another, and one of one ow
     }) as const;
   const mean = (own: readonly number[]) => own.reduce((sum, x) => sum + x, 0) / own.length;
   const found = measureCorrelation([
-    // Outcome yes. The mean of 3, 1, 2, 0, 1 and 5 is 2. The first owner has two agents.
+    // The outcome is YES. The mean of 3, 1, 2, 0, 1 and 5 is 2. The first owner has two agents.
     of(true, [[3, 1], [2], [0]]),
     of(true, [[1], [5]]),
-    // Outcome no. The mean is −1, and the residuals are 1 and −1.
+    // The outcome is NO. The mean is −1, and the residuals are 1 and −1.
     of(false, [[0], [-2]]),
     of(false, [[-1]]),
   ]);

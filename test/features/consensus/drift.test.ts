@@ -6,7 +6,7 @@ import { no_range } from '../../help/number.js';
 import { holds } from '../../help/property.js';
 import { t } from '../../help/tap.js';
 
-/** Shifts of the consensus. */
+/** Shifts of the consensus: which moves count, and which families caused them. */
 
 const minute = 60_000;
 const window_ms = 24 * 60 * minute;
@@ -52,7 +52,7 @@ t.test('a rise has its ends, its predictions and the families that made it', asy
 
 t.test('a revision moves the mean by what it changed', async (t) => {
   const all = [one(0, 20, 'gpt', 'a'), one(0, 40, 'claude', 'b'), one(80, 30, 'gemini', 'c')];
-  // (20 + 40 + 30) / 3 = 30, then (80 + 40 + 30) / 3 = 50, then (80 + 40 + 30 + 90) / 4 = 60.
+  // Means: (20 + 40 + 30) / 3 = 30, (80 + 40 + 30) / 3 = 50, (80 + 40 + 30 + 90) / 4 = 60.
   const later = [one(81, 80, 'gpt', 'a'), one(82, 90, 'claude', 'd')];
   t.match((await courseOf([...all, ...later])).drift_events, [
     {
@@ -61,7 +61,7 @@ t.test('a revision moves the mean by what it changed', async (t) => {
       from: { percent: 30, count: 3 },
       to: { percent: 60, count: 4 },
       families: [
-        // (80 − 20) / 4, and (90 − 30) / 4.
+        // gpt contributes (80 − 20) / 4, and claude contributes (90 − 30) / 4.
         { model_family: 'claude', predictions: 1, contribution: 15 },
         { model_family: 'gpt', predictions: 1, contribution: 15 },
       ],
@@ -85,8 +85,8 @@ t.test('ten points within a day are a move, less or slower is none', async (t) =
 
 t.test('with options the mean of each moves by itself, and not its share', async (t) => {
   const options = ['Rises', 'Stays', 'Falls'];
-  // Percent times 2 (the number of options minus 1), converted to basis points below. Rises is the
-  // first choice at every moment except the last.
+  // The numbers are percentages times 2 (the number of options minus 1), and become basis points
+  // below. Rises is the first choice at every moment except the last.
   const stated = [
     { side: 0, given: [100, 60, 40] },
     { side: 0, given: [100, 60, 40] },

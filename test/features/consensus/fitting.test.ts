@@ -19,7 +19,7 @@ const minute_ms = 60_000;
 
 const { deps, advance } = await openParts(t);
 const { sql, redis, config } = deps;
-// Noon, so that adding minutes does not start another day.
+// The clock starts at noon, so that adding minutes does not start another day.
 advance(day_ms / 2 - (deps.clock().getTime() % day_ms));
 
 const resolved = 40;
@@ -52,7 +52,7 @@ t.test('without a resolved question there is none; then it is made once a day', 
   }
   const made = await Promise.all([fitToday(deps), fitToday(deps)]);
   t.same(made.sort(), [false, true], 'of two timers one makes it');
-  // Computed by SQL from every pair of owners.
+  // SQL computes ρ from every pair of owners.
   const [wanted] = await sql<{ rho: number; measured: number }[]>`
     with stated as (
       select

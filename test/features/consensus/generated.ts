@@ -15,9 +15,9 @@ interface World {
 }
 
 /**
- * The log odds are ±σ²/2, depending on the outcome, plus an error of variance σ². A part ρ of this
- * variance is common to all owners on the question. So each owner is calibrated, and the errors of
- * any two owners have the correlation ρ.
+ * The log odds are ±σ²/2, depending on the outcome, plus an error of variance σ². All owners on a
+ * question share a part ρ of this variance. So each owner is calibrated, and the errors of any two
+ * owners have the correlation ρ.
  */
 export const makeResolved = (
   next: () => number,

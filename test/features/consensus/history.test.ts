@@ -38,11 +38,11 @@ const fits = [
 const until_ms = start + 60;
 
 const parts = {
-  // Few distinct times, so that several predictions share one.
+  // With only a few distinct times, several predictions are made at the same time.
   at: fc.integer({ min: start, max: start + 40 }),
   side: fc.integer({ min: 0, max: 1 }),
   value: fc.integer({ min: 0, max: 10_000 }),
-  // Few agents, so that many forecasts are revisions. An agent keeps its family and its owner.
+  // With only a few agents, many forecasts are revisions. An agent keeps its family and owner.
   agent: fc.constantFrom(...'abcdefghijklmnopqrstuvwx'),
 };
 
@@ -66,7 +66,7 @@ const statedOn = ({ options }: RunShape) =>
       };
     });
 
-/** Computed from scratch by the formulas of the live consensus. */
+/** Computes the consensus from scratch, by the formulas of the live consensus. */
 const consensusOf = (shape: RunShape, all: readonly TimedForecast[], at_ms: number) => {
   const is_binary = shape.question_type === 'binary';
   const latest = new Map(all.map((one) => [one.agent, one])).values();
@@ -96,7 +96,7 @@ const consensusOf = (shape: RunShape, all: readonly TimedForecast[], at_ms: numb
   };
 };
 
-/** At each forecast, and whenever a later fit takes effect and changes the figure. */
+/** The consensus at each forecast, and whenever a later fit takes effect and changes it. */
 const bruteForce = (shape: RunShape, all: readonly TimedForecast[]) => {
   const times = new Set(all.map(({ at }) => at));
   const first = Math.min(...times);

@@ -75,7 +75,7 @@ const fill = (tx: Tx) => tx`
     ${question_id}, '{}'
   from forecast`;
 
-/** Computes every figure by its formula. */
+/** Computes every figure in SQL, by its formula. */
 const bySql = async (tx: Tx) => {
   const [row] = await tx`
     with stated as (

@@ -75,7 +75,7 @@ const makeWorld = async (sql: Sql) => {
       const revised = all.flatMap((one, n) => {
         const own = placed.filter(({ question }) => question === one.question);
         const { agent: earlier = 0 } = own[(7 * n) % own.length] ?? {};
-        // Later than all placements, and still in log order.
+        // Revisions are later than all first predictions, and still in log order.
         const at = new Date(one.at.getTime() + 500_000);
         return n % 2 === 0 ? [] : [{ ...one, agent: earlier, at }];
       });
@@ -86,7 +86,7 @@ const makeWorld = async (sql: Sql) => {
 };
 type World = Awaited<ReturnType<typeof makeWorld>>;
 
-/** Calls `onRead` when a tally is read. If `onRead` returns a promise, it replaces the result. */
+/** Calls `onRead` when a tally is read. A promise that `onRead` returns replaces the result. */
 const watchTallies = (sql: Sql, onRead: () => Promise<never> | null): Sql =>
   new Proxy(sql, {
     get: (target, name) =>
@@ -127,7 +127,7 @@ t.test('loaded early, late or again, it is what the record says', async (t) => {
       let early: readonly LogEntry[] = [];
       for (const [n, some] of [before, after].entries()) {
         const entries = await world.write(some);
-        // Redis either follows, misses one batch, or stays behind for good.
+        // Redis either gets every batch, misses one, or stays behind for good.
         const brought = n === 0 ? entries : [...((projected & 1) === 1 ? [] : early), ...entries];
         if (((projected >> n) & 1) === 1) {
           await projector.project?.(brought);
@@ -149,7 +149,7 @@ t.test('predictions that come while it is loaded are counted once', async (t) =>
   const world = await makeWorld(deps.sql);
   const live = createLiveConsensus(deps);
   live.onEvents(await world.write(sample(10, 10)));
-  // The load may or may not read the second batch from Postgres. The events arrive meanwhile.
+  // The events of this batch arrive during a load, which may or may not read them from Postgres.
   const entries = await world.write(sample(10, 11));
   const asked = readAll(live, world.questions);
   live.onEvents(entries);

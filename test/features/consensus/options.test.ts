@@ -24,7 +24,7 @@ const stated = [
   { probabilities: { Google: 35, OpenAI: 25, Anthropic: 40 } },
   { probabilities: { Anthropic: 40, Google: 35, OpenAI: 25 } },
   { probabilities: { Anthropic: 5, Google: 85, OpenAI: 10 } },
-  // The rest is split evenly: 20 and 20, 19.5 and 19.5.
+  // The other options share the rest evenly: 20 and 20, then 19.5 and 19.5.
   { selected_option: 'OpenAI', confidence: 60 },
   { selected_option: 'OpenAI', confidence: 61 },
 ];
@@ -33,7 +33,7 @@ socket.send({ op: 'subscribe', topics: [`consensus:${id}`] });
 const forecasters = await makeForecasters(app, stated.length);
 for (const [n, { key }] of forecasters.entries()) await place(app, { key, id, ...stated[n] });
 
-// (120 + 5 + 20 + 19.5) / 6, (105 + 85 + 20 + 19.5) / 6, (75 + 10 + 60 + 61) / 6
+// These are (120 + 5 + 20 + 19.5) / 6, (105 + 85 + 20 + 19.5) / 6 and (75 + 10 + 60 + 61) / 6.
 const means = [27.42, 38.25, 34.33];
 const shares = [50, 16.67, 33.33];
 const headline = { forecast: 38.25, leading_option: 'Google', yes_percent: 16.67 };

@@ -24,7 +24,7 @@ const forecastOf = ({ agent, value, parts }: Step): PoolForecast => ({
 
 const sum = (values: readonly number[]): number => values.reduce((all, one) => all + one, 0);
 
-/** Computed from the formulas, over all forecasts at once. */
+/** Computes the pool from the formulas, over all forecasts at once. */
 const pooled = (all: readonly PoolForecast[], rho: number): readonly number[] | null => {
   if (all.length === 0) return null;
   const weight = (one: PoolForecast) => 1 / all.filter(({ owner }) => owner === one.owner).length;

@@ -43,7 +43,7 @@ const predict = async (load: Omit<LoadOptions, 'url'>, count: number) => {
   return running.acknowledged;
 };
 
-/** Assembles snapshots and deltas like a client. Throws if they do not fit together. */
+/** Assembles snapshots and deltas as a client does. Throws if they do not fit together. */
 const putTogether = ({ frames }: Client, topic: string) => {
   let version = -1;
   let state: Record<string, unknown> = {};

@@ -27,7 +27,7 @@ const consensusOf = (all: readonly { readonly value: number; readonly yes: boole
 
 t.test('a half of the last digit goes up: 0.0175 is 0.02, and 2.175 is 2.18', async (t) => {
   const times = (count: number, value: number) => Array(count).fill({ value, yes: true });
-  // 3 × 1 and 1 × 4 basis points: the mean is 7 / 4. 33 × 200 and 7 × 300: it is 8,700 / 40.
+  // The mean of 1, 1, 1 and 4 basis points is 7 / 4. The mean of 33 × 200 and 7 × 300 is 217.5.
   t.equal(consensusOf([...times(3, 1), ...times(1, 4)]).mean_probability, 0.02);
   const { avg_confidence, mean_probability } = consensusOf([...times(33, 200), ...times(7, 300)]);
   t.same([avg_confidence, mean_probability], [2.18, 2.18]);

@@ -4,7 +4,7 @@ import { createSnapshotTimer } from '../../../src/features/consensus/index.js';
 import { connectRedis, openRedis } from '../../../src/redis/client.js';
 import { makeConfig } from '../../help/parts.js';
 
-/** The snapshot timer in its own process, until it is killed. Arguments: its stores. */
+/** The snapshot timer in its own process, until it is killed. Argument: its stores as JSON. */
 
 const stores = JSON.parse(process.argv[2] ?? '{}');
 const log = pino({ level: 'silent' });

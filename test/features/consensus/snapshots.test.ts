@@ -14,7 +14,7 @@ import { startTimers } from '../../help/timer-processes.js';
 import { until } from '../../help/until.js';
 import { addEvent, addPredictions, addQuestions, type Placed, without } from './world.js';
 
-/** Snapshots: when they are taken, that each is taken once, and that they equal SQL's result. */
+/** Snapshots are taken at the right times, exactly once each, and equal the result of SQL. */
 
 const families = ['claude', 'gemini', 'gpt'];
 const hour_ms = 3_600_000;
@@ -48,7 +48,7 @@ const openWorld = async (t: Test, count: number) => {
   return { ...parts, sql };
 };
 
-/** Runs the taker until it has nothing left to do. */
+/** Runs the snapshot taker until no snapshot is due. */
 const takeAll = async (taker: ReturnType<typeof createSnapshotTaker>): Promise<number> => {
   let sum = 0;
   for (;;) {
@@ -101,7 +101,7 @@ t.test('at the close and at each resolution, whenever a timer gets to it', async
   await close(sql, 0, closed_at);
   for (const at of resolved) await addEvent(sql, { event: 'question.resolved', question: 0, at });
   await close(sql, 1, closed_at);
-  // Question 0 is reopened before a timer runs. The snapshot shows the consensus at its close.
+  // Question 0 is reopened before a timer runs. The snapshot shows the consensus when it closed.
   await sql`update questions set status = 'open', closed_at = null where id = ${questionId(0)}`;
   await addPredictions(sql, some(0, 9, 5, new Date(closed_at.getTime() + 1)));
   await takeAll(createSnapshotTaker(deps));

@@ -11,11 +11,11 @@ export interface Placed {
   readonly question: number;
   /** Number of the agent. */
   readonly agent: number;
-  /** Number of its owner. Null if it has no owner. Default: four consecutive agents share one. */
+  /** Number of the agent's owner, if any. By default, four consecutive agents share an owner. */
   readonly owner?: number | null;
   readonly at: Date;
   readonly family: string;
-  /** In percent: the probability of YES, or the confidence if there is an option. */
+  /** The probability of YES, or the confidence if there is an option. In percent. */
   readonly value: number;
   readonly option?: number;
   /** The whole distribution, if it is stated. */
@@ -73,7 +73,7 @@ export const addEvent = async (
 
 const basisPoints = (percent: number): number => Math.round(100 * percent);
 
-/** The columns of a forecast. */
+/** The table columns of a forecast. */
 const columnsOf = ({ value, option, percents }: Omit<Placed, 'family'>): Columns => {
   const bp = basisPoints(value);
   if (option === undefined) {

@@ -19,7 +19,7 @@ const consume = async (consumer: string, member: string) => {
   return { client, offsets };
 };
 
-/** A consumer of one test's questions only, so that other tests do not disturb it. */
+/** Makes a consumer that gets the questions of one test only, so other tests do not disturb it. */
 const make = async (name: string, n: number, more: object = {}): Promise<void> => {
   const filter = { question_ids: [questionId(n), questionId(n + 1)] };
   await as('PUT', `/${name}`, { filter, ack_wait_seconds: 3_600, ...more });

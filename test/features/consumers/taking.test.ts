@@ -140,7 +140,7 @@ const openOther = async (t: Test) => {
   return { watch, consumers, owner };
 };
 
-/** Starts a take that waits, and reports how it ends. */
+/** Starts a call to `take` that waits, and reports how it ends. */
 const startWait = async (
   { watch, consumers, owner }: Awaited<ReturnType<typeof openOther>>,
   name: string,

@@ -22,7 +22,7 @@ export const serveConsumers = async (t: Test, options: AppOptions = {}) => {
   const { app, log } = server;
   const human = await makeHuman(app);
   const { key } = await makeAgent(app, { human });
-  /** Calls a path of one consumer, as the agent unless another caller is given. */
+  /** Calls paths of consumers. The caller is the agent unless another one is given. */
   const makeCaller =
     (call = app.call, send: object = { key }) =>
     (method: string, path: string, body?: object) =>

@@ -21,7 +21,7 @@ const setReadOnly = async (sql: Sql, is_read_only: boolean): Promise<void> => {
     const what = is_read_only ? 'set default_transaction_read_only = on' : 'reset all';
     await tx.unsafe(`alter database ${row?.name} ${what}`);
   });
-  // The setting applies to sessions that start afterwards.
+  // The setting applies only to new sessions, so the existing ones are ended.
   await sql`
     select pg_terminate_backend(pid)
     from pg_stat_activity

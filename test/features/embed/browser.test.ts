@@ -51,7 +51,7 @@ t.test('figures move as forecasts come, and the status as it changes', async (t)
   await seen(page, is_live, true);
   await seen(page, figure, '80%');
   await predict(id, { prediction: true, confidence: 60 });
-  // With one owner, the mean of ln 4 and ln 1.5 is 0.8959, which is 71.01 %.
+  // Both agents have one owner. The mean of ln 4 and ln 1.5 is 0.8959, which is 71.01 %.
   await seen(page, figure, '71%');
   const width = `document.querySelector('.part').getAttribute('width')`;
   await seen(page, width, '71.01%');
@@ -124,7 +124,7 @@ t.test('the documented snippet makes the iframe as high as the widget', async (t
   const before = 460;
   const readHeight = () => page.evaluate<number>(`document.querySelector('iframe').clientHeight`);
   await until('the height', async () => (await readHeight()) !== before);
-  // Only messages from the frame itself are trusted. It may have changed its height meanwhile.
+  // The page trusts only messages from the frame, which may have changed its height meanwhile.
   await page.evaluate(`postMessage({ type: 'prediction-forum:height', height: 9 }, '*')`);
   await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => resolve()))');
   t.ok((await readHeight()) > 150);

@@ -61,7 +61,7 @@ const makeRow = (fields: Partial<QuestionRow>): QuestionRow => ({
   ...fields,
 });
 
-/** A question in which every text is this one. */
+/** A question with this text in every text field. */
 const saying = (
   text: string,
   is_multi: boolean,

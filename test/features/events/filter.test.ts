@@ -131,7 +131,7 @@ t.test('the record finds exactly what would have come live', async (t) => {
     const entry = log.entries[n - 1] as (typeof log.entries)[number];
     const is_on = topicsOf(entry).some(({ topic }) => topic === ref.topic);
     const { filter } = ref;
-    // A copy, because `matches` caches parsed data on the entry, and entries of the record lack it.
+    // Copies the entry, because `matches` changes it: it caches parsed data there.
     const publication = { about: { ...entry } } as unknown as Publication;
     return is_on && (filter === undefined || filter.matches(publication));
   };

@@ -25,7 +25,7 @@ interface FollowOptions {
   readonly onEvents?: (batch: readonly LogEntry[]) => void;
 }
 
-/** Passes every call on and counts it. */
+/** Counts the queries and passes them on. */
 const counting = (sql: Sql): { readonly sql: Sql; count: number } => {
   const counter = { sql, count: 0 };
   counter.sql = new Proxy(sql, {
@@ -318,7 +318,7 @@ t.test('with stores that fail', async (t) => {
 
   t.test('whatever happens to the stream, every event comes once and in order', async (t) => {
     const f = await follow(t, { parts });
-    /** Appends like the relay: after the end of the stream, or at any offset if it is empty. */
+    /** Appends as the relay does: to the end of the stream, or at any offset to an empty stream. */
     const catchUp = async (skip: number): Promise<void> => {
       const [last] = await redis.xrevrange(f.key, '+', '-', 'COUNT', 1);
       const at = last === undefined ? skip : Number(last[0].split('-')[0]);

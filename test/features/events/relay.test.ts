@@ -134,7 +134,7 @@ const makeWorld = async (t: Test): Promise<World> => {
       });
       await connectRedis(subscriber);
       const projectors = [counter, createConsensusProjector(deps), ...more];
-      // Polls so slowly that within a test only nudges trigger it.
+      // Polls so slowly that only nudges trigger this relay during a test.
       const relay = createRelay(deps, { subscriber, projectors, poll_ms: 20_000 });
       await relay.start();
       t.teardown(async () => {
@@ -149,7 +149,7 @@ const shared = await openParts(t);
 
 const idsOf = (offsets: readonly number[]): string[] => offsets.map((offset) => `${offset}-0`);
 
-/** Starts a fresh log, with no trace of a log in Redis. */
+/** Starts a new log, and removes every trace of the old one from Redis. */
 const beginLog = async () => {
   const { sql, redis, config } = shared.deps;
   const prefix = config.REDIS_PREFIX;
@@ -170,8 +170,8 @@ t.test('a hand-over whose answer was lost is found when the relay goes on', asyn
   await world.nudge();
   await world.settle();
   await world.place(question_id, 3);
-  // This transaction hands the events over. The relay does not learn of it, because its own turn
-  // fails: it waits for the lease longer than the lock timeout.
+  // This transaction hands the events over. The relay does not learn of this: its own turn fails,
+  // because it waits for the lease longer than the lock timeout.
   await sql.begin(async (tx) => {
     await tx`lock table leases in access exclusive mode`;
     const entries = await handOver(tx, 10);
@@ -233,7 +233,7 @@ t.test('a Redis that comes back with an older state is brought up to the log', a
   await world.place(question_id);
   await world.nudge();
   await world.settle();
-  // As after a failover to a replica that missed the last event.
+  // Simulates a failover to a replica that missed the last event.
   await writeProjected(redis, prefix, 1);
   await redis
     .multi()
@@ -262,7 +262,7 @@ t.test('a Redis that is ahead of the record is emptied and made anew', async (t)
   const prefix = config.REDIS_PREFIX;
   const question_id = await world.newQuestion();
   await world.place(question_id);
-  // As after a restore to an earlier time: the same question is further ahead in Redis.
+  // Simulates a restore to an earlier time: the same question is further ahead in Redis.
   const tally = tallyKey(prefix, question_id);
   await redis.hset(tally, 'o', 900, 't', '', 9_900, 9);
   await writeProjected(redis, prefix, 900);
@@ -350,7 +350,7 @@ t.test('while events come they are projected in portions, and at once when none 
   t.same(portions.at(-1), [5, 6], 'what is not at hand is read from the record');
 });
 
-/** The fields of this many YES forecasts of one value, each from a different owner. */
+/** The tally's fields for this many YES forecasts of one value, each from a different owner. */
 const cellOf = (count: number, percent: 70): Readonly<Record<string, string>> => {
   const value = 100 * percent;
   // ln(7/3) is 0.8472978604.
@@ -393,7 +393,7 @@ t.test('of a portion that is counted in part, the rest is counted', async (t) =>
         7000: '3',
         8000: '1',
         'gpt:1': '4',
-        // 3 · 0.847297860 + 1.386294361.
+        // The sum x is 3 · 0.847297860 + 1.386294361.
         'gpt|y|1|n': '4',
         'gpt|y|1|v': '29000',
         'gpt|y|1|x': '3928187941',

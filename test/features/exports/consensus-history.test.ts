@@ -9,7 +9,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { fetchBytes, predict, type Row, readLines, sha256 } from './world.js';
 
-/** The consensus after each prediction, as a file. Every row equals the answer at that time. */
+/** Each row of the exported file equals the consensus that the API gave after that prediction. */
 
 const app = await startApp(t, { roles: ['api', 'relay'], env: { LIMIT_EXPORTS: '100000' } });
 const path = '/api/export/consensus-history';

@@ -19,7 +19,7 @@ await seedPredictions(app.sql, { agents, questions, from_ms: Date.now() - 86_400
 
 const piece_bytes = 65_536;
 
-/** How many of 100 pieces a reader gets if it takes this long for each. */
+/** Number of pieces, out of 100, that a reader gets if each takes it this long. */
 const readAt = async (ms_per_piece: number): Promise<number> => {
   let now_ms = 0;
   let read = 0;
@@ -62,7 +62,7 @@ t.test('a snapshot lies before every transaction that may still write', async (t
   });
 });
 
-/** Opens an answer and never reads its body. */
+/** Requests a URL and never reads the body of the answer. */
 const openUnread = (t: Test, url: string): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     const request = get(url, { agent: false }, (answer) => {

@@ -250,7 +250,7 @@ t.test('boards tell who stands where', async (t) => {
     families.find(({ kind }: { kind: string }) => kind === 'even'),
     even,
   );
-  // The mean over one person's two agents. Before Bert's first forecast, only Anna counts.
+  // The mean of one person's two agents. It is inexact, because at first only Anna had a forecast.
   const halves = shares.map((share) => (1 - (share + 0.5) / 2) ** 2);
   const family = families.find(({ kind }: { kind: string }) => kind === 'family');
   t.ok(Math.abs(family.brier - mean(halves)) < 5e-3, `${family.brier} of ${mean(halves)}`);
@@ -393,7 +393,7 @@ t.test('an export holds everything, in pages, and no secret', async (t) => {
   );
   const listed = await app.call('GET', '/api/me/notifications?limit=100', { key: anna.key });
   t.ok(listed.body.total > 10);
-  // Notifications of a single agent omit the agent.
+  // If only one agent's notifications are listed, they do not name the agent.
   const expected = listed.body.notifications.map(({ agent: _, ...row }: { agent: object }) => row);
   t.same(seen['notifications']?.reverse(), expected);
   t.match(seen['disputes'], [{ id: dispute.body.dispute?.id, reason }]);

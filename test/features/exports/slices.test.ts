@@ -27,7 +27,7 @@ const lineOf = (n: number): string =>
     cdf: null,
   })}\n`;
 
-/** Pages that are available immediately, so that only the export itself yields. */
+/** Pages that are available at once, so only the export itself gives way to other work. */
 async function* pagesOf(rows_a_page: number) {
   for (let n = 0; n < rows; n += rows_a_page) {
     const lines = Array.from({ length: rows_a_page }, (_, k) => lineOf(n + k));

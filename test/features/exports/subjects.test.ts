@@ -19,7 +19,7 @@ const first = await makeAgent(app, { human });
 const second = await makeAgent(app, { human: await makeHuman(app) });
 const reason = 'The office announced the date of printing, a week earlier than planned.';
 
-/** Makes forecasts hours older, so that a revision need not wait. */
+/** Makes the forecasts some hours older, so that they can be revised at once. */
 const grow = (hours: number) => app.sql`
   update predictions
   set

@@ -28,7 +28,7 @@ t.test('a timer makes the boards each hour, and pages show what was covered', as
   await addScores(sql, [
     ...scores,
     { ...base, question_id: questions[0]!, agent_id: rare, hit: true, stated: 99 },
-    // On a question that no other agent answers.
+    // No other agent answers this question.
     { ...base, agent_id: rare, hit: true, stated: 99 },
   ]);
   await addGroups(
@@ -61,12 +61,12 @@ t.test('a timer makes the boards each hour, and pages show what was covered', as
     async () => (await read('model')).coverage !== undefined,
     30_000,
   );
-  // Questions with only two forecasters left do not count.
+  // If only two forecasters are left on a question, the question does not count.
   const { rows, coverage, total } = await read('agent');
   t.same(coverage, {
     made_at: clock().toISOString(),
-    min_questions: 20,
-    min_agents: 3,
+    least_questions: 20,
+    least_agents: 3,
     scores: 72,
     covered_scores: 60,
     covered_share: 83.33,
@@ -74,7 +74,7 @@ t.test('a timer makes the boards each hour, and pages show what was covered', as
     questions: 20,
     resamples: 1_000,
   });
-  // All three agents answered the 20 questions that count, so the values are plain means over them.
+  // All three agents answered the 20 questions that count, so values are plain means over these.
   const mean = (hard: number, easy: number) =>
     Math.round((1e6 * (5 * (1 - hard) ** 2 + 15 * (1 - easy) ** 2)) / 20) / 1e6;
   t.match(

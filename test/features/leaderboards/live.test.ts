@@ -68,7 +68,7 @@ const openWorld = async (test: Test) => {
   };
   const page = (kind: BoardKind, part?: Part, reader = boards) => reader.page(queryOf(kind, part));
   const mark = (ids: readonly string[]) => sql.begin((tx) => markStanding(tx, ids));
-  /** Marks the agents, and waits until the boards are correct. */
+  /** Marks the agents as changed, and waits until the boards are correct. */
   const settle = async (ids: readonly string[]) => {
     await mark(ids);
     await settled();
@@ -97,7 +97,7 @@ const openWorld = async (test: Test) => {
 const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Seeded, so that a failure can be reproduced. */
+/** Makes random numbers from a seed, so that a failure can be reproduced. */
 const makeRandom = (seed: number) => () => {
   seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
   return seed / 2 ** 31;
@@ -121,7 +121,7 @@ const randomScores = (agents: readonly string[], now: Date, most = 60): SeedScor
   );
 };
 
-/** The same board computed from the raw scores, by the rules alone. */
+/** Computes the same board directly from the raw scores. */
 const plainBoard = (
   scores: readonly SeedScore[],
   kind: BoardKind,
@@ -289,7 +289,7 @@ t.test('families, models and references stand where their mean scores put them',
     [1, 'claude', 0.04, 10],
     crowd,
     even,
-    // (0.16 + 0.36) / 2
+    // 0.26 is (0.16 + 0.36) / 2.
     [2, 'gpt', 0.26, 20],
   ]);
   t.same(await look('brier', { of: 'family', category: 'society' }), [
@@ -429,7 +429,7 @@ t.test('a change that commits late is not lost to a rebuild that was there befor
   await sql.begin(async (tx) => {
     await addWins(tx as never, one, 20);
     await markStanding(tx, [one]);
-    // Other transactions mark the same agent and commit before this one does.
+    // Another transaction marks the same agent and commits before this one.
     await mark([one, two]);
     await whileRebuilding(deps, taken);
   });
@@ -519,7 +519,7 @@ t.test('the record of an agent has the same figures as the boards', async (t) =>
   const { sql, deps, page, settle, addOwned } = await openWorld(t);
   const agents = await addOwned(30);
   await addScores(sql, randomScores(agents, deps.clock(), 90));
-  // Thirds and thirty-seconds, whose last digit could be lost by rounding.
+  // Some Brier scores become thirds, whose last digit could be lost by rounding.
   await sql`update scores set brier = (brier + 1) / 3 where stated % 3 = 0`;
   await settle(agents);
   let compared = 0;

@@ -45,7 +45,7 @@ const vote = (agent: Agent, id: string) =>
   app.call('POST', `/api/comments/${id}/upvote`, { key: agent.key });
 
 const owners = await Promise.all(Array.from({ length: 5 }, () => makeHuman(app)));
-// Made one after another: agents with equal scores are ranked by id, and ids grow with time.
+// Creates one agent after another. Agents with equal scores are ranked by id, that is, by age.
 const agents: Agent[] = [];
 for (const human of owners) agents.push(await makeAgent(app, { human }));
 const [a, b, c, d, e] = agents as [Agent, Agent, Agent, Agent, Agent];
@@ -281,8 +281,8 @@ t.test('an adjusted board says what it was made of', async (t) => {
     total: 3,
     coverage: {
       made_at: at.toISOString(),
-      min_questions: 20,
-      min_agents: 3,
+      least_questions: 20,
+      least_agents: 3,
       scores: 60,
       covered_scores: 60,
       covered_share: 100,

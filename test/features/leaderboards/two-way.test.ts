@@ -70,7 +70,7 @@ const solveInFull = (table: Table) => {
   return { values: solved.slice(0, forecasters), effects: solved.slice(forecasters, size) };
 };
 
-const all = { min_questions: 1, min_agents: 1, resamples: 0 };
+const all = { least_questions: 1, least_agents: 1, resamples: 0 };
 
 t.test('a table solved by hand', async (t) => {
   // x = 0.1, 0.2, 0.3 and b = −0.05, 0.05, 0 fit exactly. With plain means (0.1, 0.15 and 0.325)
@@ -131,13 +131,13 @@ t.test('the same values as the normal equations in full give', async (t) => {
 });
 
 t.test('who has too little drops out, and who is left with too little then', async (t) => {
-  const least = { min_questions: 2, min_agents: 2, resamples: 0 };
+  const least = { least_questions: 2, least_agents: 2, resamples: 0 };
   const fit = fitTwoWay(
     scoresOf([
       [0.1, 0.2, null, null, null],
       [0.2, 0.3, 0.9, null, null],
-      // This forecaster is alone on the fourth question, so only one of its questions counts.
-      // Without it, the third question has only one forecaster.
+      // This forecaster is alone on the fourth question, so it has only one question that counts.
+      // Without this forecaster, the third question has only one.
       [null, null, 0.5, 0.6, null],
     ]),
     least,
@@ -189,7 +189,7 @@ t.test(
     t.ok(others.every(({ rank_interval: { low, high }, rank }) => low <= rank && rank <= high));
     t.ok(others.some(({ rank_interval: { low, high } }) => high - low >= 2));
     t.same(fitTwoWay(scoresOf(table), options), fit, 'the same scores give the same board');
-    // Uniform within 0.1. The standard error of a mean of 60 is 0.1 / √12 / √60, about 0.0037.
+    // Scores are uniform within 0.1. A mean of 60 has the error 0.1 / √12 / √60, about 0.0037.
     for (const { deviation } of fit.forecasters) t.ok(Math.abs(deviation - 0.0037) < 0.0015);
     let left = 10;
     const cut = fitTwoWay(scoresOf(table), { ...options, isOver: () => left-- === 0 });

@@ -8,7 +8,7 @@ import { makeId } from '../../../src/kit/ids.js';
 export interface SeedScore {
   readonly agent_id: string;
   readonly category: string;
-  /** Whole percent on the chosen side. */
+  /** The confidence in the chosen side, in whole percent. */
   readonly stated: number;
   readonly hit: boolean;
   readonly resolved_at: Date;
@@ -140,8 +140,8 @@ export const addGroups = async (sql: Sql, groups: readonly SeedGroup[]): Promise
 };
 
 /**
- * Builds the boards while `work` runs. It starts a fresh rebuild, because a running one may be
- * pausing.
+ * Builds the boards while `work` runs. Starts a new rebuild, because one that is already running
+ * may be pausing.
  */
 export const whileRebuilding = async (deps: Deps, work: () => Promise<unknown>): Promise<void> => {
   const rebuild = createBoardRebuild(deps, 20);

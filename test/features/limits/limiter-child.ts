@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { createLimiter } from '../../../src/http/limits.js';
 import { closeRedis, connectRedis, openRedis } from '../../../src/redis/client.js';
 
-/** A process with several clients that hammer one window and report the answers. */
+/** A process with several clients that hammer one rate-limit window and report the answers. */
 
 export interface HammerAsk {
   readonly redis_url: string;

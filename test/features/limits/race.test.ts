@@ -25,12 +25,12 @@ const startHammer = async (t: Teardown) => {
   };
 };
 
-/** Different processes read the clock, and Redis counts whole milliseconds. */
+/** A tolerance, because several processes read the clock and Redis counts whole milliseconds. */
 const slack_ms = 3;
 
 /**
- * Counts groups of limit + 1 consecutive admissions that must lie in one window, no matter when
- * during its call each was admitted.
+ * Counts runs of limit + 1 consecutive admissions that certainly fall within one window. Each may
+ * have been admitted at any moment of its call.
  */
 const findExcess = (shots: readonly Shot[], { limit, window_ms }: HammerAsk): number => {
   const admitted = shots.filter(({ allowed }) => allowed).sort((a, b) => a.got - b.got);
@@ -44,7 +44,7 @@ const findExcess = (shots: readonly Shot[], { limit, window_ms }: HammerAsk): nu
   return excess;
 };
 
-/** Counts refusals at times when fewer calls than the limit can have been in the window. */
+/** Counts refusals at times when the window certainly held fewer calls than the limit. */
 const findUndue = (shots: readonly Shot[], { limit, window_ms }: HammerAsk): number => {
   const admitted = shots.filter(({ allowed }) => allowed);
   return shots.filter(({ allowed, sent, got }) => {

@@ -17,7 +17,7 @@ const question_ids = [await makeOpenQuestion(app), await makeOpenQuestion(app)];
 await emit(app, question_ids, count);
 await until('the log has them', async () => (await headOf(app)) >= count);
 
-// Ticks arrive every 15 s.
+// Ticks arrive only every 15 s, so the tests take long.
 t.setTimeout(300_000);
 
 t.test('the service keeps every promise', { timeout: 120_000 }, async (t) => {

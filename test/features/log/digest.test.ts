@@ -27,7 +27,7 @@ interface Said {
   readonly body: string;
 }
 
-/** By offset, as documented. An offset without a public event keeps the previous digest. */
+/** Digests by offset, as documented. An offset without a public event repeats the last digest. */
 const digestsOf = (events: readonly Said[], head: number): readonly string[] => {
   const digests = [zeros];
   for (let n = 1; n <= head; n += 1) {

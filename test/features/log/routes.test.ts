@@ -11,7 +11,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { serveLog } from './log-server.js';
 
-/** Pages of the log over HTTP, then the same as server-sent events. */
+/** Pages of the log over HTTP, and then the same events as a stream of server-sent events. */
 
 const id = (n: number): string => `0190a000-0000-7000-8000-${String(n).padStart(12, '0')}`;
 const checkAnswer = compileCheck(events_answer, 'answer');
@@ -369,7 +369,7 @@ t.test('a reader that stands still is cut, slows nobody, and goes on where it wa
   await Promise.all([slow.get('welcome'), quick.get('welcome')]);
   slow.pause();
   const heap = process.memoryUsage().rss;
-  // More than the buffers at both ends of a local connection can hold.
+  // Writes more than the buffers at both ends of a local connection can hold.
   for (let n = 0; n < 18; n += 1) await log.write(50, { body });
   await until('the quick one has all', () => quick.offsets().length === 900);
   t.strictSame(quick.offsets(), range(1, 900));

@@ -10,7 +10,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { findPort, serveLog } from './log-server.js';
 
-/** Clients that vanish without closing their connections do not lock out their key. */
+/** If clients vanish without closing their connections, their key is not locked out. */
 
 const metrics_port = await findPort();
 const env = { SOCKETS_KEY: '4', METRICS_PORT: String(metrics_port) };
@@ -18,7 +18,7 @@ const { app, log } = await serveLog(t, { env });
 await log.write(1);
 const human = await makeHuman(app);
 
-/** Opens a stream as soon as a connection is free. */
+/** Opens a stream as soon as the key may open one more connection. */
 const comeBack = (t: Test, key: string) => {
   const open = async () => {
     const stream = await openSse(t, `${app.url}/api/stream`, { 'x-api-key': key });

@@ -40,7 +40,7 @@ const listen = () =>
   );
 
 await Promise.all(Array.from({ length: 4 }, openSocket));
-// A response whose body is not referenced is cancelled.
+// These are kept in a variable, because fetch cancels a response that nothing refers to.
 const open = [await fetch(`${url}/api/stream`, { headers }), await listen()];
 if (open.some(({ status }) => status !== 200)) throw new Error('it was refused');
 void fetch(`${url}/api/events?after=${process.argv[4]}&wait=50`, { headers });

@@ -47,7 +47,7 @@ const readMail = async () => {
   return row;
 };
 
-/** The same deps, with a log whose lines are stored. */
+/** The same dependencies, with a log whose lines are stored. */
 const withLines = (env: Readonly<Record<string, string>> = {}) => {
   const lines: Record<string, unknown>[] = [];
   const log = pino({ level: 'info' }, { write: (line: string) => lines.push(JSON.parse(line)) });

@@ -56,7 +56,7 @@ export const startSmtp = async (t: Teardown) => {
     taken,
     /** Number of connections so far. */
     countConnections: () => sockets.size,
-    /** Sets the answers to the next RCPT commands instead of 250, in this order. */
+    /** Answers the next RCPT commands with these answers, in this order, instead of 250. */
     refuseNext: (...answers: string[]) => refusals.push(...answers),
   };
 };

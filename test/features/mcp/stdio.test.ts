@@ -13,7 +13,7 @@ import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../hel
 import { t } from '../../help/tap.js';
 import { readResult } from './world.js';
 
-/** The launcher as a client starts it, with the clients of both protocol revisions. */
+/** The launcher, started by clients of both protocol revisions. */
 
 const app = await startApp(t);
 const human = await makeHuman(app);

@@ -5,7 +5,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { type CallTool, openModern, openOld } from './world.js';
 
-/** The whole story with the clients of the standard SDKs, and their other requests. */
+/** An agent's whole work through the clients of the standard SDKs, and their other requests. */
 
 const app = await startApp(t);
 const { url } = app;

@@ -6,12 +6,12 @@ import { Client as OldClient } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport as OldTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Test } from 'tap';
 
-/** Clients of the standard SDKs: for the 2026 revision, and with the handshake of 2025. */
+/** Clients of the standard SDKs: one for the 2026 revision, one with the handshake of 2025. */
 
 export interface ToolResult {
   readonly isError?: boolean;
   readonly content: readonly { readonly text?: string }[];
-  /** Parsed from the text of a result, unless it is a refusal. */
+  /** The parsed text of the result. Missing if the call was refused. */
   // biome-ignore lint/suspicious/noExplicitAny: an answer is read by tests that know its shape.
   readonly answer?: any;
 }

@@ -192,7 +192,7 @@ t.test('a changed tier is notified once, also when many look at once', async (t)
   t.equal(notifications.length, 2);
 });
 
-/** A closed question with a right and a wrong forecast. The payment also writes notifications. */
+/** A closed question with a right and a wrong forecast. Paying them also writes notifications. */
 const makeClosed = async () => {
   const question_id = await makeOpenQuestion(app, { weight: 5 });
   const stated = [

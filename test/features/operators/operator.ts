@@ -10,8 +10,8 @@ import { directory_path, thumbprintOf } from '../../../src/features/operators/ru
 import { makeAuthority } from '../../help/authority.js';
 
 /**
- * An operator of agents: a key directory on 127.0.0.1 over TLS, and requests signed by a different
- * library than the service's.
+ * An operator of agents with a key directory on 127.0.0.1, over TLS. The library that signs its
+ * requests is not the one that the service uses.
  */
 
 export interface OperatorKey {
@@ -56,7 +56,7 @@ interface Signing {
 
 export const usual_fields = ['@authority', 'signature-agent;key="op"', 'x-api-key'];
 
-/** The headers of a request with its signature. */
+/** The headers of a signed request. */
 export const signRequest = async (signing: Signing): Promise<Record<string, string>> => {
   const { method = 'GET', url, headers, origin, key, fields = usual_fields } = signing;
   const { tag = 'web-bot-auth', created = 0, expires = 300 } = signing;
@@ -88,7 +88,7 @@ export const directoryOf = (...keys: readonly OperatorKey[]): DirectoryAnswer =>
   body: JSON.stringify({ keys: keys.map(({ jwk, keyid: kid }) => ({ ...jwk, kid, use: 'sig' })) }),
 });
 
-/** A directory whose answer the test sets. If it is null, the directory never answers. */
+/** A directory whose answer the test sets. If the answer is null, the directory stays silent. */
 export const startOperator = async (t: Test, ...keys: readonly OperatorKey[]) => {
   const { ca_pem, issue } = await makeAuthority();
   const folder = mkdtempSync(path.join(tmpdir(), 'operator-'));

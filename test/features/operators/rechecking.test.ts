@@ -9,7 +9,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { directoryOf, makeKey, startOperator } from './operator.js';
 
-/** Badges that must be removed although no request triggers it. */
+/** Badges that must be removed even though no request arrives. */
 
 const open = async (t: Test) => {
   const [kept, dropped] = [makeKey(), makeKey()];

@@ -17,7 +17,7 @@ const keyOf = (one = rfc_key) => {
   return key;
 };
 
-/** RFC 9421, appendices B.2 and B.2.6. */
+/** The test vector of RFC 9421, appendices B.2 and B.2.6. */
 const vector = {
   method: 'POST',
   url: 'https://example.com/foo?param=Value&Pet=dog',

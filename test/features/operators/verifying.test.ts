@@ -32,7 +32,7 @@ interface Change extends Partial<Parameters<typeof signRequest>[0]> {
   readonly send?: { readonly key?: string; readonly body?: unknown; readonly path?: string };
 }
 
-/** Makes a call that an agent signs. `send` replaces parts of it after signing. */
+/** Makes a call that an agent signs. `send` replaces parts of the request after signing. */
 const call = async (
   { app, operator, agent }: { app: TestApp; operator: Operator; agent: Agent },
   { send = {}, ...signing }: Change = {},

@@ -26,7 +26,7 @@ t.test('empty bins count for nothing', async (t) => {
 });
 
 t.test('the interval of a share is that of Wilson', async (t) => {
-  // 8 of 10, as computed by R's prop.test(8, 10, correct = FALSE) and by statsmodels.
+  // R's prop.test(8, 10, correct = FALSE) and statsmodels give these figures for 8 of 10.
   near(t, wilson(8, 10).low, 0.4901625, 7);
   near(t, wilson(8, 10).high, 0.9433178, 7);
   near(t, wilson(0, 10).high, 0.2775328, 7);

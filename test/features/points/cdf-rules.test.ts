@@ -15,7 +15,7 @@ const uniform: Curve = [
   { x: 0, f: 0 },
   { x: 1, f: 1 },
 ];
-/** All probability at one value. */
+/** A curve with all probability at one value. */
 const sure = (x: number): Curve => [
   { x: 0, f: 0 },
   { x, f: 0 },
@@ -23,7 +23,7 @@ const sure = (x: number): Curve => [
   { x: 1, f: 1 },
 ];
 
-/** F at a value by its definition, without walking along the curve. */
+/** F at one value, computed from its definition instead of step by step along the curve. */
 const shareBelow = (curve: Curve, at: number): number => {
   const next = curve.findIndex(({ x }) => x > at);
   if (next === 0) return 0;
@@ -32,7 +32,7 @@ const shareBelow = (curve: Curve, at: number): number => {
   return before.f + ((at - before.x) / (after.x - before.x)) * (after.f - before.f);
 };
 
-/** The integral by its definition, from the midpoints of many short steps. */
+/** The CRPS by its definition: an integral over the midpoints of many short steps. */
 const plainCrps = (curve: Curve, outcome: number, steps = 200_000): number => {
   const x = Math.min(1, Math.max(0, outcome));
   let sum = 0;
@@ -59,14 +59,14 @@ const outcomes = fc.integer({ min: -100, max: 1_100 }).map((n) => n / 1_000);
 t.test('the score of known distributions', async (t) => {
   const same = (found: number, wanted: number, what: string) =>
     t.ok(Math.abs(found - wanted) < 1e-9, `${what}: ${found}, not ${wanted}`);
-  // ∫₀^x z² dz + ∫ₓ¹ (1 − z)² dz
+  // The score is ∫₀^x z² dz + ∫ₓ¹ (1 − z)² dz.
   same(crps(uniform, 0.3), (0.027 + 0.343) / 3, 'uniform');
   same(crps(uniform, 0.5), 1 / 12, 'uniform at its middle');
-  // |x − y| for a forecast with all probability at one value.
+  // If all probability is at the value x, the score is |x − y|.
   same(crps(sure(0.25), 0.75), 0.5, 'sure and wrong');
   same(crps(sure(0.4), 0.4), 0, 'sure and right');
   same(crps(sure(1), 0), 1, 'sure of the other end');
-  // Half at 0.2, half at 0.6, and outcome 0.3: 0.1·0.25 + 0.3·0.25
+  // With half at 0.2, half at 0.6 and the outcome 0.3, the score is 0.1·0.25 + 0.3·0.25.
   const two: Curve = [
     { x: 0, f: 0 },
     { x: 0.2, f: 0 },
@@ -76,7 +76,7 @@ t.test('the score of known distributions', async (t) => {
     { x: 1, f: 1 },
   ];
   same(crps(two, 0.3), 0.1, 'two values');
-  // Uniform from 0.2 to 0.4: F = 5(z − 0.2). At 0.3 both halves are 0.1·0.25/3.
+  // Uniform from 0.2 to 0.4: F = 5(z − 0.2). If the outcome is 0.3, both halves are 0.1·0.25/3.
   const narrow: Curve = [
     { x: 0, f: 0 },
     { x: 0.2, f: 0 },
@@ -84,7 +84,7 @@ t.test('the score of known distributions', async (t) => {
     { x: 1, f: 1 },
   ];
   same(crps(narrow, 0.3), (0.1 * 0.25 * 2) / 3, 'uniform on a part');
-  // A tenth below the range and a fifth above it, linear in between: F = 0.1 + 0.7z.
+  // A tenth is below the range and a fifth above it, linear in between: F = 0.1 + 0.7z.
   const open: Curve = [
     { x: 0, f: 0.1 },
     { x: 1, f: 0.8 },

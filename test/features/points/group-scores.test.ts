@@ -50,7 +50,7 @@ t.test(
     near(t, gpt?.baseline, 100 * (1 + mean(ln) / ln(2)));
     t.match(gpt, { n_agents: 3, correct: false, hit: false });
     near(t, gpt?.stated, 0.7);
-    // Compared only with the other family, and only while both have a forecast.
+    // The family is compared only with the other one, and only while both have a forecast.
     const apart = (20 * ln(0.35) + 30 * ln(0.3)) / 50 - ln(0.75);
     near(t, gpt?.relative, 100 * apart);
     near(t, find('family', 'claude')?.relative, -100 * apart);

@@ -56,7 +56,7 @@ t.test('it is the mean over the time in which others stood', async (t) => {
     50,
   );
   const ln = Math.log;
-  // From 10 to 20 against one agent, from 20 to 30 with a new forecast, then for 20 against two.
+  // Against one agent from 10 to 30, with a new forecast at 20. Then against two agents for 20.
   const own =
     10 * (ln(0.6) - ln(0.3)) + 10 * (ln(0.8) - ln(0.3)) + 20 * (ln(0.8) - ln(0.3 * 0.725) / 2);
   near(t, of(0), (100 * own) / 40);
@@ -75,7 +75,7 @@ t.test('alone there is nothing to compare with, and at the end the moment decide
   t.equal(of(1), null, 'nobody else stood for any time');
 });
 
-/** The definition, moment by moment. All times are integers, so nothing changes within a unit. */
+/** Applies the definition at each moment. Times are integers: nothing changes between two. */
 const plain = (forecasts: readonly Forecast[], end: number, who: number): number | null => {
   const standing = (other: number, at: number): number | undefined => {
     const stated = forecasts.filter((one) => one.who === other && one.at <= at);
@@ -101,7 +101,7 @@ t.test('it is what a program that looks at each moment finds', async (t) => {
     at: fc.nat(39),
     p: fc.integer({ min: 1, max: 9_999 }).map((bp) => bp / 10_000),
   });
-  // An agent makes one forecast at a time.
+  // An agent makes at most one forecast per moment.
   const keyOf = ({ who, at }: Forecast) => `${who} ${at}`;
   const seasons = fc.uniqueArray(forecast, { selector: keyOf, minLength: 1, maxLength: 30 });
   await holds(

@@ -25,7 +25,7 @@ const shares = (n: number): fc.Arbitrary<number[]> =>
       return edges.slice(1).map((edge, i) => edge - edges[i]!);
     });
 
-/** Every form in which a forecast can be stated, including certain and even ones. */
+/** Forecasts in every form in which they can be stated, including 100 % and equal shares. */
 const distributionsOf = (n: number): fc.Arbitrary<Distribution> =>
   fc.oneof(
     shares(n).map(percentDistribution),
@@ -246,7 +246,7 @@ t.test('with several correct options the expected outcome is the best report', a
   await holds(
     t,
     fc.property(two_outcomes, ({ one, other, report, weight }) => {
-      // Both outcomes are equally likely. On average each of k correct options has 1/k.
+      // Both outcomes are equally likely. If k options are correct, each gets a share of 1/k.
       const share = (set: readonly number[], i: number): number =>
         set.includes(i) ? (one.length * other.length) / set.length : 0;
       const belief: Distribution = {

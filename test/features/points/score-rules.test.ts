@@ -116,7 +116,7 @@ const belief_and_report = fc
   .integer({ min: 2, max: 10 })
   .chain((n) => fc.tuple(shares(n), shares(n)));
 
-/** Expected score of a report if each option has the probability that the belief gives it. */
+/** Expected score of a report if the belief is the true distribution of the outcome. */
 const expected = (
   belief: readonly number[],
   report: Distribution,
@@ -137,7 +137,7 @@ t.test('no report has a better expected score than the belief itself', async (t)
       const other = percentDistribution(report);
       const brier_gain = expected(belief, own, 'brier') - expected(belief, other, 'brier');
       if (brier_gain > 1e-9) return false;
-      // Clipping changes a report by at most one basis point, so no report gains more than that.
+      // Clipping changes a report by at most one basis point, so no report can gain much.
       return expected(belief, other, 'baseline') - expected(belief, own, 'baseline') < 0.02;
     }),
     { numRuns: 1_000 },

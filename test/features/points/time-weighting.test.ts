@@ -27,7 +27,7 @@ const hour = 3_600_000;
 const start = Date.UTC(2030, 0, 1);
 const at = (hours: number): Date => new Date(start + hours * hour);
 
-/** Closes after 100 hours unless `times` says otherwise. */
+/** The question closes after 100 hours unless `times` says otherwise. */
 const timeOf = (times: Partial<QuestionTimes> = {}) =>
   scoringTime({ closes_at: at(100), closed_at: null, known_at: null, closed_times: [], ...times });
 
@@ -60,15 +60,15 @@ t.test('forecasts count for the time for which they stood', async (t) => {
 t.test(
   'time in which the question was closed is left out, and so is what follows the end',
   async (t) => {
-    // Closed from 20 to 60, and known at 80: ten hours at 30 %, then 10 + 20 at 90 %.
+    // Closed from hour 20 to 60, outcome known at 80: ten hours at 30 %, then 10 + 20 at 90 %.
     const stated = yes([0, 30], [10, 90], [85, 99]);
     const closed_times = [[at(20).getTime(), at(60).getTime()]] as const;
     const found = score(stated, { known_at: at(80), closed_times });
     near(t, found.brier, (10 * 0.49 + 30 * 0.01) / 40);
     t.equal(found.parts.length, 2, 'the last one came too late');
-    // Closed manually at 15: five hours at 90 %.
+    // Closed manually at hour 15: ten hours at 30 %, then five at 90 %.
     near(t, score(stated, { closed_at: at(15) }).brier, (10 * 0.49 + 5 * 0.01) / 15);
-    // The timer and imports close a question after its closing time.
+    // The timer and imports may close a question late, but its closing time counts.
     near(
       t,
       score(stated, { closed_at: at(5_000) }).brier,
@@ -159,10 +159,10 @@ t.test(
 );
 
 /**
- * Honesty with revisions. An agent's belief is a martingale: at each step a signal splits it in
- * two, so that the current probability is the mean of the next ones. In each state, the strategic
- * agent makes any forecast or keeps its last one. The honest agent states its belief. The length of
- * each step is drawn independently of the outcome. Expectations are computed over the whole tree,
+ * Honesty pays with revisions too. An agent's belief is a martingale: at each step a signal splits
+ * it in two, and the current probability is the mean of both. In each state, the strategic agent
+ * makes any forecast or keeps its last one. The honest agent states its belief. The length of each
+ * step is drawn independently of the outcome. Expectations are computed over the whole tree,
  * without rounding.
  */
 interface Node {
@@ -227,7 +227,7 @@ const expectedB = (
 
 t.test('no strategy of revisions beats stating what is believed whenever it changes', async (t) => {
   const honest: Report = ({ belief }) => belief;
-  // Both start at the first node, because scores do not depend on when an agent starts.
+  // Both agents start at the first node. Scores do not depend on when an agent starts.
   const strategic: Report = ({ belief, report }, standing) => report ?? standing ?? belief;
   await holds(
     t,
@@ -270,7 +270,7 @@ t.test(
   'a close that waits for the outcome would pay a lie, and known_at takes that away',
   async (t) => {
     // The question closes on the first day if it comes true that day, otherwise after 30 days.
-    // Suppose the first has a probability of 30 %. Then it pays to state more on the first day,
+    // Suppose the chance that it comes true that day is 30 %. Then it pays to state more that day,
     // because a miss is diluted by 29 days at 1 %.
     const stated = (first: number) => yes([0, first], [24, 1]);
     const expected = (first: number, known_at: Date | null): number => {
@@ -281,7 +281,7 @@ t.test(
       return 0.3 * brierOf(happened, 0) + 0.7 * brierOf(not, 1);
     };
     t.ok(expected(90, null) < expected(30, null), 'it pays to exaggerate');
-    // Scored up to the same moment for both outcomes: the day on which either outcome is known.
+    // Now both outcomes are scored up to the same moment, the end of the first day.
     t.ok(expected(30, at(24)) < expected(90, at(24)), 'and no longer');
   },
 );

@@ -54,8 +54,8 @@ t.test('quantiles and a distribution, by fractions and percent, with their ends'
 });
 
 t.test('noise of a calculation changes neither the scale nor the ends', async (t) => {
-  // A plain cumulative sum of ten times 0.1 ends at 0.9999999999999999. One of 0.7, 0.1, 0.2 ends
-  // above 1.
+  // A plain cumulative sum of ten times 0.1 ends at 0.9999999999999999. The sum of 0.7, 0.1 and
+  // 0.2 ends above 1.
   const summed = (shares: readonly number[]) =>
     shares.map((_, n) => shares.slice(0, n + 1).reduce((sum, share) => sum + share, 0));
   const tenths = summed(Array<number>(10).fill(0.1));

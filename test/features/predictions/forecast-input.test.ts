@@ -32,7 +32,7 @@ const codes = (result: ReturnType<typeof readForecastInput>): string[] =>
 const messages = (result: ReturnType<typeof readForecastInput>): string =>
   'failures' in result ? result.failures.map(({ message }) => message).join(' | ') : '';
 
-/** How a client writes this many basis points: the digits of the percent. */
+/** The number that a client writes for this many basis points, in percent. */
 const written = (bp: number): number =>
   Number(`${Math.floor(bp / 100)}.${String(bp % 100).padStart(2, '0')}`);
 
@@ -218,7 +218,7 @@ t.test('forms given together must agree', async (t) => {
     { prediction: true, confidence: 30, probability: 30 },
     { confidence: 80, probability: 20 },
     { prediction: false, confidence: 99.6, probability: 0.4, scale: 'percent' },
-    // 66.67 and 33.34, after each is rounded.
+    // Rounded separately, these are 33.34 and 66.67.
     { prediction: false, confidence: 33.335, probability: 66.665 },
     { prediction: null, confidence: null, probability: 50, selected_option: null },
   ];
@@ -330,12 +330,12 @@ t.test('probabilities sum to 100 or to 1, and come out as basis points', async (
     [{ Red: 1, Green: 99 }, [100, 9_900, 0, 0]],
     [{ Red: 0.29, Green: 0.57, Blue: 0.14 }, [2_900, 5_700, 1_400, 0]],
     [{ Red: 25.5, Green: 24.5, Blue: 25, Café: 25 }, [2_550, 2_450, 2_500, 2_500]],
-    // One basis point is left over. The first of the equal remainders gets it.
+    // One basis point is left over. The first of the options with equal remainders gets it.
     [{ Red: 33.3, Green: 33.3, Blue: 33.3 }, [3_334, 3_333, 3_333, 0]],
     [{ Red: 0.33333, Green: 0.33333, Blue: 0.33334 }, [3_333, 3_333, 3_334, 0]],
-    // Two are left over: 1428.57… for each of the first three, and 5714.28….
+    // Two basis points are left over: three options have 1428.57…, and the last has 5714.28….
     [{ Red: 14.2, Green: 14.2, Blue: 14.2, Café: 56.8 }, [1_429, 1_429, 1_428, 5_714]],
-    // The sum is within a hundredth of the whole: 99 and 101, 0.99 and 1.01.
+    // A sum may be off by a hundredth: 99 and 101, 0.99 and 1.01.
     [{ Red: 49.5, Green: 49.5 }, [5_000, 5_000, 0, 0]],
     [{ Red: 75.75, Green: 25.25 }, [7_500, 2_500, 0, 0]],
     [{ Red: 101 }, [10_000, 0, 0, 0]],

@@ -3,7 +3,7 @@ import { pluck } from '../../help/pluck.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 
-/** The gates that compare a prediction with others, over HTTP. */
+/** The gates that compare a prediction with other predictions, over HTTP. */
 
 const app = await startApp(t, { roles: ['api', 'relay'] });
 const human = await makeHuman(app);

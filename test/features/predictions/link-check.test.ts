@@ -64,7 +64,7 @@ const open = async (app: TestApp) => {
     const body = { prediction: true, confidence: 70, reasoning, ...more };
     return app.call('POST', `/api/questions/${question_id}/predict`, { key: agent.key, body });
   };
-  // If the machine stalls for seconds, reachable pages answer too late. Then another try is made.
+  // If the machine stalls for seconds, reachable pages answer too late. Then this tries again.
   const place = (make: () => string, more = {}) =>
     until('an answer in time', async () => {
       const answer = await once(make(), more);

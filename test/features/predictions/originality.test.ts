@@ -12,8 +12,8 @@ import { t } from '../../help/tap.js';
 import { in_scripts } from './scripts.js';
 
 /**
- * Gate 6 compared with its definition, implemented again in another way: words of the NFKC text as
- * strings, and every pair compared.
+ * The gate for similar texts agrees with a second implementation of its definition, which reads
+ * words as strings from the NFKC text and compares every pair.
  */
 
 const blank = (text: string, from: number, to: number): string =>
@@ -141,7 +141,7 @@ t.test('one word makes the difference, in either direction', async (t) => {
     const letters = 'abcdefghijklmnop';
     return `word${letters[i >> 4]}${letters[i & 15]}`;
   });
-  // 60 of 100 words are similar. With one more different word it is 60 of 101.
+  // The texts share 60 of 100 words. With one more different word, they share 60 of 101.
   const earlier = names.slice(0, 80).join(' ');
   const sets = new SimilarSets();
   sets.add(readWords(earlier));
@@ -168,7 +168,7 @@ t.test('texts without blanks are compared by their words', async (t) => {
   }
 });
 
-/** Numbers in place of hashes. The lowest byte selects the bit in the sketch. */
+/** Numbers are used instead of hashes. The lowest byte selects the bit in the sketch. */
 const setOf = (words: Iterable<number>): Float64Array => Float64Array.from(new Set(words)).sort();
 
 /** The reference answer: compares the set with every other one, in exact fractions. */
@@ -199,7 +199,7 @@ const run = (steps: readonly Step[]): string | null => {
   for (const [at, step] of steps.entries()) {
     let words = new Set(step.kind === 'add' ? step.words : []);
     if (step.kind === 'like' && kept.length > 0) {
-      // Stays near the threshold: some words removed, some words added.
+      // Removes some words and adds some, which keeps the set near the threshold.
       const base = [...(kept[step.of % kept.length] ?? [])].reverse();
       words = new Set(base.slice(Math.min(step.drop, base.length)));
       for (let i = 0; i < step.more; i += 1) words.add(fresh++ % 7 === 0 ? i : fresh);

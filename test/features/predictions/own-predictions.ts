@@ -7,13 +7,13 @@ import {
   makeReasoning,
 } from '../../help/story.js';
 
-/** Many predictions of one agent, and the rows that they leave. */
+/** Many predictions of one agent, and the rows that are stored for them. */
 
 export interface Ask {
   readonly id: string;
   readonly confidence?: number;
   readonly reasoning?: string;
-  /** For the header Idempotency-Key. */
+  /** Sent in the Idempotency-Key header. */
   readonly idempotency_key?: string;
 }
 
@@ -26,7 +26,7 @@ export const bodyOf = (ask: Ask) => ({
 export const predict = (at: TestApp, { key }: Agent, ask: Ask): Promise<Answered> =>
   at.call('POST', `/api/questions/${ask.id}/predict`, { key, body: bodyOf(ask) });
 
-/** Open questions that the process already knows, so that asking reads nothing. */
+/** Opens questions and predicts on each, so that the process has them in its cache. */
 export const openQuestions = async (
   app: TestApp,
   human: Human,

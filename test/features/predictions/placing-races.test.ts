@@ -37,14 +37,14 @@ const predict = (at: TestApp, id: string, { key }: Agent, reasoning: string, mor
 const codes = (answers: readonly Answered[]): string[] =>
   answers.map(({ status, body }) => body.code ?? String(status)).sort();
 
-/** The text with unique sources and a few words of its own. */
+/** A text that is similar to this one, with unique sources and a few words of its own. */
 const alike = (text: string, mark: string): string =>
   `${text.replaceAll(/(https:\/\/\S*[^\s.])/g, `$1-${mark}`)} Said by ${mark} alone.`;
 
 t.test('of similar texts by eight clients over three processes exactly one wins', async (t) => {
   for (let round = 0; round < rounds; round += 1) {
     const id = await makeOpenQuestion(app);
-    // In every other round both processes already know the question.
+    // In every other round, two of the processes already know the question.
     if (round % 2 === 1) {
       const other = await makeAgent(app, { human });
       await predict(apps[0], id, other, makeReasoning());
@@ -71,7 +71,7 @@ t.test('what is stored since a question was read as a new one counts all the sam
   );
   const id = await makeOpenQuestion(app);
   const text = makeReasoning('since');
-  // Refused for its form alone, so this process knows the question but has not compared any text.
+  // This call fails for its form alone, so its process knows the question but compared no text.
   t.equal((await predict(apps[1], id, other!, 'too short')).status, 400);
   t.equal((await predict(apps[0], id, one!, text)).status, 201);
   const similar = await predict(apps[1], id, other!, alike(text, 'other'));

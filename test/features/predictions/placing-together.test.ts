@@ -55,8 +55,8 @@ const countWaiting = async (): Promise<number> => {
 };
 
 /**
- * Sends the predictions over a socket, which keeps their order, while an earlier one is blocked, so
- * that all of them form one batch.
+ * Blocks an earlier prediction, and meanwhile sends these over a socket, which keeps their order.
+ * So all of them form one batch.
  */
 const predictTogether = async (
   t: Pick<Test, 'teardown'>,
@@ -136,7 +136,7 @@ t.test('through two processes at once nothing is lost or stored twice', async (t
   for (let round = 0; round < 4; round += 1) {
     const agent = await makeAgent(app, { human });
     const ids = await questions(16);
-    // Half of the questions get a prediction through each process. The second one is a duplicate.
+    // Half of the questions get one prediction through each process, so the second is a duplicate.
     const answers = await Promise.all(
       ids.flatMap((id, n) =>
         (n % 2 === 0 ? [0, 1] : [n % 4 === 1 ? 0 : 1]).map((at) =>

@@ -19,7 +19,7 @@ import { pluck } from '../../help/pluck.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** The group commit of predictions without its routes: lost commits and lost in-memory state. */
+/** The group commit of predictions, without routes: lost commits and lost in-memory state. */
 
 const agents = 40;
 const questions = 4;
@@ -29,7 +29,7 @@ const openWorld = async (config: { readonly ORIGINALITY_MB?: number } = {}) => {
   const { sql } = deps;
   await seed(sql, { keys: Array.from({ length: agents }, makeApiKey), questions });
   const never = () => Promise.reject(new Error('not a batch'));
-  /** A separate api process, on `db` if it is given. */
+  /** Starts a separate api process, which uses `db` if that is given. */
   const start = (db: Sql = sql) => {
     const originality = createOriginality(db, { ...deps.config, ...config });
     const placing = createPlacing({ ...deps, sql: db, originality });
@@ -117,7 +117,7 @@ t.test('a batch that would give a number twice is refused as a whole', async (t)
   const { sql, start } = await openWorld();
   const { predict } = start();
   t.equal(outcome(await predict(0, 0)), 'placed');
-  // As if a process had assigned numbers without the lock.
+  // Simulates a process that assigned numbers without the lock.
   await sql`update question_seqs set seq = 0 where question_id = ${questionId(0)}`;
   await t.rejects(predict(1, 0), { code: '23505' });
   await sql`update question_seqs set seq = 1 where question_id = ${questionId(0)}`;
@@ -146,7 +146,7 @@ t.test(
     });
     const first = one.predict(1, 0, makeReasoning(1));
     await waiting(1);
-    // With a key, the transaction has several statements. The first sees the state before the wait.
+    // With an idempotency key, the first of several statements sees the state before the wait.
     const claim = { scope: 'x', key: 'x', lease_id: makeId(), kept: null } as unknown as Claim;
     const second = other.predict(1, 0, makeReasoning(2), claim);
     await waiting(2);

@@ -19,7 +19,7 @@ const bodyOf = (reasoning: string, more = {}) => ({
   ...more,
 });
 
-/** The text with unique sources. */
+/** The text, with `mark` added to each source to make it unique. */
 const citing = (text: string, mark: string): string =>
   text.replaceAll(/https:\/\/[^\s()（）]+/g, (url) => `${url}-${mark}`);
 

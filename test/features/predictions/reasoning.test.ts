@@ -51,7 +51,7 @@ t.test('the checked text is trimmed and in NFC, and it is what is handed back', 
 });
 
 t.test('a reasoning has 200 to 10,000 characters after trimming', async (t) => {
-  // These texts are about the lower bound, so the checks of words and sections fail too.
+  // These texts only test the lower bound, so they also fail the checks of words and sections.
   const short = (length: number): string => 'z'.repeat(length);
   t.match(messageOf(`  ${short(199)}\n`, 'REASONING_TOO_SHORT'), /200 characters .* not 199/);
   t.notMatch(messageOf(short(200), 'REASONING_TOO_SHORT'), /characters of reasoning/);
@@ -63,7 +63,7 @@ t.test('a reasoning has 200 to 10,000 characters after trimming', async (t) => {
   t.same(codes(`${long.slice(0, -1)}😀c`), [], '10,000 code points in 10,001 units');
   t.same(codes(`${long}cc`), ['INVALID_REQUEST'], '10,001');
   t.match(messageOf(`${long}cc`, 'INVALID_REQUEST'), /at most 10000 characters.*not 10001/);
-  // A composition exclusion doubles in length under NFC, so the stored length counts.
+  // NFC doubles the length of this character. The length after NFC counts.
   t.ok(codes(`${write()}${'\u0958'.repeat(9_000)}`).includes('INVALID_REQUEST'));
 });
 

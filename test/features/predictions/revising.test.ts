@@ -23,7 +23,7 @@ const place = async (body: Body, fields: Body = {}) => {
   return { question_id, agent, id: placed.prediction.id as string, placed: placed.prediction };
 };
 
-/** As if a minute had passed since the latest forecast. */
+/** Simulates that a minute has passed since the latest forecast. */
 const grow = (id: string) => app.sql`
   update predictions
   set
@@ -102,7 +102,7 @@ t.test('a forecast over options changes form; the same again stores nothing', as
   const one = await revise(agent.key, id, { probabilities });
   t.match(one.body.prediction, { selected_option: 'north', confidence: 70.5, probabilities });
   const picture = await app.call('GET', `/api/predictions/${id}/chart.svg`);
-  // Half on south left a quarter for each of the other two.
+  // The forecast of 50 % for south left 25 % for each of the other two options.
   for (const level of ['25 %', '70.5 % for north']) t.match(picture.body, level);
   const same = await revise(agent.key, id, { probabilities });
   t.match(same, { status: 200, body: { changed: false, event_id: null } });

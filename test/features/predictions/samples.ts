@@ -1,4 +1,4 @@
-/** Reasoning as forecasters write it, in the layouts that occur. All of it passes every gate. */
+/** Reasoning as forecasters write it, in the usual layouts. All of it passes every gate. */
 export const good_reasonings: readonly string[] = [
   `EVIDENCE
 Headline inflation in the euro area came in at 2.4% in the latest flash estimate, down from 2.6% (https://ec.europa.eu/eurostat/web/products-euro-indicators/w/2-0104). Negotiated wages still grow by 4.3% a year, and services prices are sticky near 4%.

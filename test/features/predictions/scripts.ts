@@ -1,4 +1,4 @@
-/** Reasoning in scripts with short words or without spaces. All of it passes. */
+/** Reasoning in scripts with short words or without spaces. All of it passes every gate. */
 
 export const in_scripts: Readonly<Record<string, string>> = {
   Chinese: `EVIDENCE：国家统计局公布的数据显示，今年第三季度国内生产总值同比增长百分之四点八，低于上一季度的水平（https://www.stats.gov.cn/sj/zxfb/202510/t20251020.html）。固定资产投资前九个月出现下降，房地产开发投资的跌幅继续扩大，出口却保持稳定，对东南亚和欧洲的发货量明显上升（https://www.customs.gov.cn/customs/302249/2025-10.html）。
@@ -26,7 +26,7 @@ COUNTER-EVIDENCE: หนี้ครัวเรือนสูงและเ�
 BOTTOM LINE: โอกาสที่จะลดดอกเบี้ยในการประชุมครั้งหน้าอยู่ที่ประมาณหกสิบเปอร์เซ็นต์`,
 };
 
-/** Long enough, but without content. */
+/** Texts that are long enough but have no content. */
 export const empty_in_scripts: Readonly<Record<string, string>> = {
   Chinese: '我认为这个问题的答案是肯定的，因为很多人都这样认为。',
   Japanese: 'そう思うからそう思うのであって、とにかくそう思います。',

@@ -9,7 +9,7 @@ import {
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** Reasoning that is hidden until its reader has predicted, on every surface that could show it. */
+/** Every surface hides reasoning until its reader has predicted. */
 
 const seesText = (text: string, shown: unknown): boolean => {
   const json = JSON.stringify(shown);

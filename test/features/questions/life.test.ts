@@ -69,7 +69,7 @@ const ways: Readonly<Record<QuestionStatus, readonly Step[]>> = {
   voided: ['publish', 'void'],
 };
 
-/** The status that each step leads to. Any other step is refused. */
+/** By status: the steps that are allowed, and the status that each step leads to. */
 const allowed: Readonly<Record<string, Partial<Record<Step, string>>>> = {
   draft: { publish: 'open', delete: 'gone' },
   open: { close: 'closed', void: 'voided' },

@@ -119,7 +119,7 @@ const get = async (query: string) => {
   return body;
 };
 
-/** Replaces all questions with these and returns their ids. */
+/** Replaces all stored questions with these rows and returns their ids. */
 const begin = async (rows: readonly Seeded[]): Promise<readonly string[]> => {
   await app.sql`delete from question_counts`;
   await app.sql`delete from questions`;
@@ -341,7 +341,7 @@ root.test('any search is answered with a list', async (t) => {
   await holds(t, property, { numRuns: 200 });
 });
 
-/** Prepends `explain` to the outermost statement. Fragments stay unchanged. */
+/** Prepends `explain` to the outermost statement. SQL fragments stay unchanged. */
 const explaining = (sql: Sql): Db => {
   const call = (strings: TemplateStringsArray, ...values: readonly unknown[]) => {
     const is_statement = strings[0]?.trimStart().startsWith('with keys') === true;

@@ -15,7 +15,7 @@ await seed(deps.sql, { keys: [], questions: 4 });
 const ids = [0, 1, 2].map(questionId);
 const [id = ''] = ids;
 
-/** A cache that counts how often it reads rows. */
+/** A cache that counts how many times it reads rows. */
 const makeCache = () => {
   const readings = { made: 0 };
   const forgotten: string[] = [];

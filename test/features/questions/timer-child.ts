@@ -4,7 +4,7 @@ import { createQuestionTimer } from '../../../src/features/questions/index.js';
 import { connectRedis, openRedis } from '../../../src/redis/client.js';
 import { makeConfig } from '../../help/parts.js';
 
-/** The timer in its own process, until it is killed. Arguments: its stores as JSON. */
+/** The timer in its own process, until it is killed. Argument: its stores as JSON. */
 
 const stores = JSON.parse(process.argv[2] ?? '{}');
 const log = pino({ level: 'silent' });

@@ -30,7 +30,7 @@ const addOpen = async (sql: Sql, count: number, closesAt: (n: number) => number)
     ) with ordinality as given (id, closes_at, n)`;
 };
 
-/** How often each event was emitted per question: `event × times → questions`. */
+/** How many times each event was emitted per question: `event × times → questions`. */
 const countEvents = async (sql: Sql) => {
   const rows = await sql<{ event: string; times: number; questions: number }[]>`
     select event, times, count(*)::int as questions
@@ -169,7 +169,7 @@ const startSkewed = async (t: Test, hours: number): Promise<TestApp> => {
   return startApp(t, { stores, roles: ['api', 'timer'] });
 };
 
-/** By the clock of this process. */
+/** This many hours from now, by the clock of this process. */
 const inHours = (hours: number): string => new Date(Date.now() + hours * hour_ms).toISOString();
 
 const makeQuestion = (app: TestApp, fields: Readonly<Record<string, unknown>>) =>

@@ -33,8 +33,8 @@ t.test('resolving pays the net once and scores every prediction', async (t) => {
     { prediction: true, confidence: 50 },
     { prediction: true, confidence: 90 },
   ]);
-  // As if all forecasts were made at the same time, because relative scores are weighted by the
-  // time in which other agents have forecasts.
+  // Moves all forecasts to the same time, because relative scores are weighted by the time in
+  // which other agents have forecasts.
   await app.sql`update predictions set created_at = now() where question_id = ${id}`;
   await closeQuestion(app, id);
   const decision = {
@@ -365,7 +365,7 @@ t.test('another outcome reverses what was paid, below zero too', async (t) => {
   const [right, wrong] = await makeForecasts(app, id, [{ probability: 90 }, { probability: 20 }]);
   await closeQuestion(app, id);
   await decideAndSettle(app, id, 'resolve', { outcome: true });
-  // The winner has lost nearly all its points since then.
+  // After being paid, the winner loses nearly all its points.
   await app.sql.begin(async (tx) => {
     await tx`
       insert into ledger (agent_id, id, reason, amount, balance_after)

@@ -20,7 +20,7 @@ import { until } from '../../help/until.js';
 
 const near = (found: number, wanted: number) => Math.abs(found - wanted) < 1e-9;
 
-/** A distribution over tenths of the range, as the probability of each. */
+/** The probabilities of eleven values, a tenth of the range apart. */
 const chances = fc
   .array(fc.integer({ min: 0, max: 20 }), { minLength: 11, maxLength: 11 })
   .filter((weights) => weights.some((weight) => weight > 0))
@@ -29,7 +29,7 @@ const chances = fc
     return weights.map((weight) => weight / sum);
   });
 
-/** A distribution with all probability at these eleven values. */
+/** The CDF of a distribution with all probability at these eleven values. */
 const cdfOf = (shares: readonly number[]): readonly number[] => {
   let p = 0;
   const jumps = shares.flatMap((share, value) => {

@@ -15,7 +15,7 @@ import { until } from '../../help/until.js';
 
 /**
  * Ledgers with stakes and loans, which agents can no longer have, and decisions under versions 1
- * and 2 of the points rules. Some were half settled when version 3 was introduced.
+ * and 2 of the points rules. Some decisions were half settled when version 3 was introduced.
  */
 
 const options = ['Rises', 'Stays', 'Falls', 'Nobody can tell'];
@@ -112,7 +112,7 @@ const decide = async (
 };
 
 const [stake_of_yes, stake_of_option] = [96, 150];
-/** For 70 % on YES, and for 70 % on one of four options, two of them right (divided by U). */
+/** Points for 70 % on YES, and for 70 % on one of four options if two are right (divided by U). */
 const [net_of_yes, older_net] = [64, 12];
 
 const makeOlder = async (sql: Sql): Promise<void> => {

@@ -79,7 +79,7 @@ t.test(
     t.match(open, { state: 'open', intervals: [{ revision: 0 }, { revision: 1 }], result: null });
     t.equal(open.outcomes.length, 2);
     await closeQuestion(app, id);
-    // Closed for six hours during the first interval, then reopened. Closed for good at the end.
+    // The question was closed for six hours during the first interval, and then reopened.
     await app.sql`
     insert into closed_times (question_id, from_at, to_at)
     values (${id}, now() - interval '40 hours', now() - interval '34 hours')`;

@@ -12,7 +12,7 @@ import { openParts, type Parts, type PartsOptions } from '../../help/parts.js';
 import { closeQuestion, findWrongAccounts, untilSettled } from '../../help/settling.js';
 import { t } from '../../help/tap.js';
 
-/** Settling alone: several settlers at once, stale leases, and a question that makes it fail. */
+/** Settling by itself: several settlers at once, stale leases, and a question that fails. */
 
 const agents = 1_500;
 
@@ -43,7 +43,7 @@ const startSettling = async (t: Test, { deps }: Parts, options: SettlingOptions 
   t.teardown(() => settling.stop());
 };
 
-/** Checks that every prediction of the question was paid its net exactly once. */
+/** Predictions of the question that were not paid their net exactly once. */
 const findUnpaid = ({ deps }: Parts, question: number) => deps.sql`
   select p.agent_id, p.probability, l.total, l.count
   from predictions p
@@ -94,7 +94,7 @@ t.test('a question that cannot be settled does not hold up another', async (t) =
   const said: string[] = [];
   const parts = await makeWorld(t, { log: pino({}, { write: (line) => void said.push(line) }) });
   const { sql } = parts.deps;
-  // Only a bug or a damaged database could cause this.
+  // In operation, only a bug or a damaged database could cause this.
   const [lost] = await sql`
     delete from accounts
     where agent_id = (select agent_id from predictions order by agent_id limit 1)

@@ -140,7 +140,7 @@ const resolveAll = async (
   for (let n = 0; n < questions; n += 1) await untilSettled(deps.sql, questionId(n));
 };
 
-/** The contract in SQL: the exact points of each prediction. Null if it is unscored. */
+/** Computes the exact points of each prediction in SQL. Null if the prediction is unscored. */
 const recompute = (sql: Sql) => sql<
   { question_id: string; agent_id: string; net: number; brier: number; log_score: number }[]
 >`
@@ -278,7 +278,7 @@ const groupsOf = (all: readonly Stood[], by: 'owner' | 'family' | 'model' | 'age
 const columns = (rows: readonly (readonly number[])[]): readonly number[] =>
   rows[0]!.map((_, i) => mean(rows.map((row) => row[i]!)));
 
-/** `capped-log-odds-2` as specified, with ρ = 0.6. For questions with options, the mean. */
+/** Pools with `capped-log-odds-2` as specified, with ρ = 0.6. Options are averaged. */
 const pool = (all: readonly Stood[]): readonly number[] => {
   if (all[0]!.shares.length > 2) return columns(all.map(({ shares }) => shares));
   const logOdds = ({ shares: [p = 0] }: Stood) => {
@@ -316,7 +316,7 @@ interface Plain {
   peer: number[];
 }
 
-/** Brier scores and relative scores of all agents, crowd and skill, computed minute by minute. */
+/** Computes Brier and relative scores, the crowd and the skill of all agents, by the minute. */
 const simulate = async (sql: Sql, start: number, n: number) => {
   const question_id = questionId(n);
   const [decided] = await sql`
@@ -432,7 +432,7 @@ t.test(
         const wanted = crowds.get(agent_id)!;
         const same_crowd = wanted.every((one, i) => isNear(crowd[i], one ?? undefined));
         if (!same_crowd || crowd.length !== wanted.length) off.push([n, crowd, wanted]);
-        // Another test covers forecasts that were current for no time at all.
+        // Agents without a forecast that lasted any time are skipped. Another test covers them.
         const own = figures.get(`agent ${agent_id}`);
         if (own === undefined) continue;
         compared += 1;

@@ -4,7 +4,7 @@ import { createRetention } from '../../../src/features/retention/index.js';
 import { openRedis } from '../../../src/redis/client.js';
 import { makeConfig } from '../../help/parts.js';
 
-/** Retention in its own process, until it is killed. Arguments: its stores with `env`. */
+/** Retention in its own process, until it is killed. Argument: its stores and `env` as JSON. */
 
 const { env, ...stores } = JSON.parse(process.argv[2] ?? '{}');
 const log = pino({ level: 'silent' });

@@ -72,7 +72,7 @@ const open = async (t: Test, env: Readonly<Record<string, string>> = {}) => {
   return { folder, stores, deps, sql, record, start, offsets, oldest, logged, env: all };
 };
 
-/** The rows of all archived files of a table. */
+/** The rows in all archive files of a table. */
 const readArchive = (folder: string, table: string): readonly Record<string, unknown>[] =>
   readdirSync(folder)
     .filter((name) => name.startsWith(`${table}-`) && name.endsWith('.parquet'))
@@ -156,7 +156,7 @@ t.test('the newest day stays, however old; without the setting everything does',
   });
   await off.stop();
   t.equal((await offsets()).length, 20);
-  // `oldest` moves past the days one after another, before the first day is dropped.
+  // `oldest` moves past one day after another, before the first day is dropped.
   await start();
   await until('the first day is gone', async () => (await offsets()).length === 10);
   t.same(await offsets(), upTo(11, 20));

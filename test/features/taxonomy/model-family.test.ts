@@ -3,7 +3,7 @@ import { model_families, modelFamily } from '../../../src/features/taxonomy/mode
 import { timeAtBest } from '../../help/stopwatch.js';
 import { t } from '../../help/tap.js';
 
-/** Names by family, separated by `|`. */
+/** Model names by family, separated by `|`. */
 const names_by_family: Readonly<Record<string, string>> = {
   gpt:
     'gpt-4o | gpt-4o-mini | GPT-4 Turbo | gpt4 | gpt-5 | gpt-oss-120b | openai/gpt-4.1 | ' +

@@ -66,7 +66,7 @@ t.test(
     note();
     t.match(await callsOf(forum, id), { count: 1, errors: 1 });
     const key = `${forum.deps.config.REDIS_PREFIX}:{calls:${id}}`;
-    // since, last, error, and the calls and errors of one hour.
+    // The fields are since, last, error, and the calls and errors of one hour.
     t.equal(await forum.deps.redis.hlen(key), 5);
     const left_s = await forum.deps.redis.ttl(key);
     t.ok(left_s > 6 * 86_400 && left_s <= 7 * 86_400, `${left_s} s`);

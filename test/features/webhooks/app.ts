@@ -4,7 +4,7 @@ import { startReceiver } from '../../help/receiver.js';
 import { makeAgent, makeHuman } from '../../help/story.js';
 import { until } from '../../help/until.js';
 
-/** The service with a receiver, for tests of the routes. All tests of a file share it. */
+/** The service with a receiver, for tests of the routes. All tests of a file share both. */
 
 export const events = ['question.created'];
 
@@ -30,7 +30,7 @@ export const startHookApp = async (t: Test, env: Readonly<Record<string, string>
       return row?.left === 0 && { head: row.head };
     }).then(({ head }) => head);
 
-  /** Creates a new agent and its calls, and deletes everything that earlier tests made. */
+  /** Deletes everything that earlier tests made, and returns the calls of a new agent. */
   const begin = async () => {
     for (const table of ['webhooks', 'webhook_replays', 'deliveries', 'attempts'] as const) {
       await app.sql`delete from ${app.sql(table)}`;
@@ -45,7 +45,7 @@ export const startHookApp = async (t: Test, env: Readonly<Record<string, string>
       if (made.status !== 201) throw new Error(JSON.stringify(made.body));
       return made.body;
     };
-    /** The deliveries of a webhook, oldest first, once all are in one of the states. */
+    /** The deliveries of a webhook, oldest first, once all are in one of these states. */
     const settled = (id: string, count: number, ...states: readonly string[]) =>
       until(`${count} deliveries ${states.join(' or ')}`, async () => {
         const { deliveries } = (await call('GET', `/${id}/deliveries?limit=100`)).body;

@@ -4,7 +4,7 @@ import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { startHookApp } from './app.js';
 
-/** Deliveries as their owner reads them, and sending them again. */
+/** How owners read their deliveries and send them again. */
 
 const { app, receiver, readHead, begin } = await startHookApp(t);
 

@@ -46,8 +46,8 @@ const makeFolder = (t: Test): string => {
 };
 
 /**
- * Passes each delivery to the program as a line of JSON. The program prints the event or an error,
- * one line each.
+ * Passes each delivery to the program as a line of JSON. For each, the program prints one line: the
+ * event or an error.
  */
 const answersOf = (command: string, args: readonly string[], cwd: string, all: readonly Sent[]) => {
   const input = all

@@ -53,7 +53,7 @@ t.test('switching off skips a long queue, and nothing of it is sent later', asyn
   await fill(hook, 5_000);
   await setActive(hook, false);
   t.same(await statesOf(hook), { skipped_disabled: 5_000 });
-  // A plan that started earlier still adds some deliveries.
+  // Planning that began before the switch-off still adds some deliveries.
   await fill(hook, 5);
   const signer = await world.startSigner({ maintenance });
   await until('these too', async () => (await statesOf(hook))['pending'] === undefined);
@@ -78,7 +78,7 @@ t.test('deleting is one short step, and nothing is left in the end', async (t) =
   await until('only the other is left', async () => (await countRows('deliveries')) === 3);
   t.equal(await countRows('attempts'), 0);
   t.equal(await countRows('webhook_leavings'), 1, 'remembered for a while');
-  // A plan that started before the deletion still adds some deliveries.
+  // Planning that began before the deletion still adds some deliveries.
   await fill(hook, 5);
   await until('these too', async () => (await countRows('deliveries')) === 3);
   await sql`update webhook_leavings set deleted_at = now() - interval '11 minutes'`;
@@ -152,7 +152,7 @@ t.test('a replay sends again what is wanted of its offsets, and closes gaps insi
   const ids = await world.record(...many(4), { event: 'question.closed' }, ...many(3));
   await world.startSigner({ maintenance });
   await world.settled(14, 'delivered');
-  // As if the third had been left out, and the fourth had run out of attempts.
+  // Simulates that the third delivery was left out, and that the fourth ran out of attempts.
   await sql`delete from deliveries where webhook_id = ${hook.id} and event_offset = 3`;
   await sql`
     update deliveries set state = 'exhausted', attempts = 10, delivered_at = null
@@ -170,7 +170,7 @@ t.test('a replay sends again what is wanted of its offsets, and closes gaps insi
     const [row] = await sql`select done_at from webhook_replays`;
     return row?.['done_at'] !== null;
   });
-  // Offsets 2, 3, 4 and 6. The webhook did not subscribe to the event at 5.
+  // The replay sends offsets 2, 3, 4 and 6. The webhook did not subscribe to the event at 5.
   await world.receiver.waitFor('/', 7 + 4);
   await world.settled(14, 'delivered');
   const seen = world.receiver.of('/').map((one) => one.headers['webhook-id'] as string);

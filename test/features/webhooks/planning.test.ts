@@ -27,7 +27,7 @@ const { sql, redis, config } = world.deps;
 t.beforeEach(world.reset);
 
 const wanted = { event: 'question.created' };
-/** Within a test, the sweeper and the late planning do not run again. */
+/** With these intervals, the sweeper and the late planning do not run again during a test. */
 const stream_only = { sweep_ms: 600_000, late_ms: 600_000 };
 
 const openLog = () => makeLogWriter(sql, redis, config.REDIS_PREFIX);
@@ -166,7 +166,7 @@ t.test('the portion of a reader that died is taken over', async () => {
   await log.write(3, wanted);
   await redis.xgroup('CREATE', key, 'signers', '0-0');
   await redis.xreadgroup('GROUP', 'signers', 'dead', 'STREAMS', key, '>');
-  // For Postgres no event is late, so only the group can reveal that one was not planned.
+  // To Postgres no event looks late, so only the group can show that one was not planned.
   await sql`update events set recorded_at = now() + interval '1 hour'`;
   await world.startSigner({ late_ms: 100 });
   await world.settled(3, 'delivered');

@@ -21,7 +21,7 @@ export interface RawServer {
   url(path: string): string;
 }
 
-/** The reaction to a request to a path. */
+/** How a server reacts to a request. */
 export type Misbehaviour = (socket: TLSSocket) => void;
 
 const listen = async (t: Teardown, server: Server, host: string) => {
@@ -83,7 +83,7 @@ export const startHostile = async (
   };
 };
 
-/** Accepts connections and then runs `greet`, or does nothing if it is absent. */
+/** Accepts connections and runs `greet` for each. Without `greet`, it does nothing more. */
 export const startMute = async (
   t: Teardown,
   greet?: (socket: Socket) => void,
@@ -117,7 +117,7 @@ export const answer = (status: string, ...headers: readonly string[]): string =>
 export const plain = (status: string, ...headers: readonly string[]): Misbehaviour =>
   say(answer(status, 'Content-Length: 0', ...headers));
 
-/** Writes `head` and then `piece` endlessly, as fast as it is read. */
+/** Writes `head` and then `piece` endlessly, as fast as the client reads. */
 export const pour =
   (head: string, piece: Buffer): Misbehaviour =>
   (socket) => {
@@ -143,7 +143,7 @@ const rawOf = (socket: TLSSocket): Socket => (socket as unknown as { _parent: So
 
 const arrive_ms = 50;
 
-/** Writes a part, and resets the connection when that part has arrived. */
+/** Writes the text, and resets the connection when the text has arrived. */
 export const resetAfter =
   (text: string): Misbehaviour =>
   (socket) => {
@@ -151,7 +151,7 @@ export const resetAfter =
     setTimeout(() => rawOf(socket).resetAndDestroy(), arrive_ms);
   };
 
-/** Writes a part, and then bytes that are not a valid record of this TLS connection. */
+/** Writes the text, and then bytes that are not a valid record of this TLS connection. */
 export const breakTlsAfter =
   (text: string): Misbehaviour =>
   (socket) => {
@@ -173,13 +173,13 @@ export const inSteps =
     step();
   };
 
-/** Writes a part and leaves the connection open. */
+/** Writes the text and leaves the connection open. */
 export const begin =
   (text: string | Buffer): Misbehaviour =>
   (socket) =>
     void socket.write(text);
 
-/** Writes a part and cuts the connection without ending TLS. */
+/** Writes the text and cuts the connection without ending TLS. */
 export const cutAfter =
   (text: string): Misbehaviour =>
   (socket) =>

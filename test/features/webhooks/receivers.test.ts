@@ -279,7 +279,7 @@ t.test('each answer is a success, or a failure tried again at the right time', a
     t.match(got, { state, status, error }, path);
     if (wanted.answer !== undefined) t.match(got.answer, wanted.answer, path);
     const [least, most] = wanted.delay ?? [-1, 1];
-    // Latencies are whole milliseconds.
+    // Latencies are whole milliseconds, so the delay is not exact.
     t.ok(delay_s > least - 0.01 && delay_s < most + 0.01, `${path}: ${delay_s} s`);
     t.equal(hostile.count(path), 1, path);
   }

@@ -183,7 +183,7 @@ t.test('a test sends a signed ping and tells what came back', async (t) => {
   const { id } = await create();
   const ping = () => call('POST', `/${id}/test`);
   const hangUp = (response: ServerResponse): void => void response.socket?.destroy();
-  // Hangs up twice, because a broken kept-alive connection is replaced by a fresh one.
+  // Hangs up twice, because the client replaces a broken kept-alive connection with a new one.
   receiver.script('/', { status: 202 }, { status: 500 }, hangUp, hangUp);
   t.match((await ping()).body, { delivered: true, status: 202, latency_ms: Number });
   t.match((await ping()).body, { delivered: false, status: 500 });

@@ -41,8 +41,7 @@ t.test('an attempt is judged by its answer, its number and its target', async (t
     [{ status: 301 }, 'waiting'],
     [{ status: 410 }, 'waiting'],
     [{ status: null }, 'waiting'],
-    // A success status without a complete answer in time is a failure. After the ninth failure the
-    // delivery waits. The tenth is the last.
+    // After the ninth failure the delivery waits for another attempt. The tenth is the last.
     [{ attempt: 9, status: 500 }, 'waiting'],
     [{ attempt: 10, status: 500 }, 'exhausted'],
     [{ attempt: 10, status: 200 }, 'delivered'],
@@ -156,7 +155,7 @@ t.test('ten failures open the breaker for 30 seconds, nine do not', async (t) =>
 t.test('70 % of ten open it, 60 % do not, and the next failure counts too', async (t) => {
   t.same(tries(createBreakers(), '+++-------').at(-1), opened);
   t.same(tries(createBreakers(), '++++------').at(-1), null);
-  // 8 of 12 are less than 70 %, 10 of 14 are more.
+  // 8 of 12 is less than 70 %, and 10 of 14 is more.
   t.same(tries(createBreakers(), '++++----------').slice(-3), [null, null, opened]);
 });
 

@@ -24,7 +24,7 @@ const startVictim = ({ deps: { config } }: World, env: NodeJS.ProcessEnv = {}) =
     },
   });
 
-/** As if some time had passed: the dead signer counts as gone, and its claims have expired. */
+/** Simulates passing time: the dead signer counts as gone, and its claims have expired. */
 const passTime = async ({ deps: { sql } }: World): Promise<void> => {
   await sql`update signers set seen_at = seen_at - interval '1 minute'`;
   await sql`
@@ -57,7 +57,7 @@ t.test(
     });
     victim.kill('SIGKILL');
     await once(victim, 'exit');
-    // Otherwise a statement that was already sent would still run once the lock is free.
+    // Without this, a statement that the signer already sent would run once the lock is free.
     await sql`
     select pg_terminate_backend(pid)
     from pg_stat_activity

@@ -22,7 +22,7 @@ interface Connect {
   readonly port: number;
 }
 
-/** The list grows during a test and is cleared for each. Unix socket paths are left out. */
+/** Lists the connections of the current test. Connections to Unix sockets are left out. */
 const watchConnects = (): readonly Connect[] => {
   const seen: Connect[] = [];
   t.beforeEach(() => {
@@ -111,7 +111,7 @@ const refused_zones: Readonly<Record<string, Zone>> = Object.fromEntries(
 
 const portsOf = (urls: readonly string[]): number[] => urls.map((url) => Number(new URL(url).port));
 
-/** Connections that do not belong to the test itself. */
+/** Connections to ports that do not belong to the test itself. */
 const strange = (connects: readonly Connect[], known: readonly number[]): readonly Connect[] =>
   connects.filter(({ port }) => !known.includes(port));
 

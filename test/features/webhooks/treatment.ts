@@ -2,7 +2,7 @@ import type { client_limits } from '../../../src/kit/outbound/connection.js';
 import { until } from '../../help/until.js';
 import type { World } from './world.js';
 
-/** How the first attempt at a delivery is treated, by the URL of its receiver. */
+/** The result of the first attempt at a delivery, by the URL of its receiver. */
 
 export interface Treated {
   readonly state: string;
@@ -14,7 +14,7 @@ export interface Treated {
   readonly answer: string | null;
 }
 
-/** The treatment of each webhook's only delivery, by URL. */
+/** The result for each webhook's only delivery, by URL. */
 const readTreatment = async ({ deps: { sql } }: World): Promise<Map<string, Treated>> => {
   const rows = await sql<(Treated & { url: string })[]>`
     select

@@ -51,7 +51,7 @@ interface Attempt {
   readonly answer: string | null;
 }
 
-/** Events of the usual kind. */
+/** This many events with default values. */
 export const many = (count: number): readonly EventOptions[] =>
   Array.from({ length: count }, () => ({}));
 
@@ -60,7 +60,7 @@ export const newAgent = (): Owner => ({ kind: 'agent', id: makeId() });
 export const bodyOf = ({ event = 'question.created', data = { n: 1 } }: EventOptions): string =>
   JSON.stringify({ event, data, timestamp: '2026-01-02T03:04:05.000Z' });
 
-/** Adds an agent and, if it is named, the person who owns it. */
+/** Adds an agent and, if `human` is given, the person who owns the agent. */
 export const addAgent = async ({ sql }: Deps, id: string, human: string | null = null) => {
   if (human !== null) await addHuman({ sql }, human);
   await sql`
@@ -164,7 +164,7 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}) => {
     },
     /** Records events as the relay does, and plans their deliveries. Returns their ids. */
     record: (...events: readonly EventOptions[]) => recordEvents(deps, events),
-    /** The next requests to a path get no answer until the test sends it. */
+    /** Holds the next requests to a path. The test answers them later. */
     hold: (path: string, count = 1, held: ServerResponse[] = []): ServerResponse[] => {
       const hold = (response: ServerResponse): void => {
         held.push(response);
@@ -185,7 +185,7 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}) => {
       t.teardown(stop);
       return { stop };
     },
-    /** Resets a world that tests share: removes all signers, webhooks, events and the stream. */
+    /** Resets a world that tests share: removes its signers, webhooks, events and stream. */
     reset: async (): Promise<void> => {
       for (const response of unanswered.splice(0)) response.destroy();
       await Promise.all(signers.splice(0).map((stop) => stop()));
@@ -203,7 +203,7 @@ export const makeWorld = async (t: Test, options: WorldOptions = {}) => {
       from attempts
       where event_id = ${event_id ?? null}
       order by at`,
-    /** Waits until there are this many deliveries, each in one of the states. */
+    /** Waits until there are this many deliveries, each in one of these states. */
     settled: async (count: number, ...states: readonly string[]) => {
       await until(`${count} deliveries ${states.join(' or ')}`, async () => {
         const rows = await looker`select state from deliveries`;

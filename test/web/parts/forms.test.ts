@@ -8,7 +8,7 @@ import { t } from '../../help/tap.js';
 const answerOf = (...given: Parameters<typeof refuse>) =>
   faultBody(refuse(...given), 'r') as unknown as Parameters<typeof faultText>[0];
 
-/** Codes that only programs get: a page sends no key, no signature and no Idempotency-Key. */
+/** Error codes that only programs get: pages send no key, signature or Idempotency-Key. */
 const for_programs = new Set(
   'MISSING_AUTH INVALID_JSON UNSUPPORTED_MEDIA_TYPE HTTP_ONLY HEADERS_TOO_LARGE AMBIGUOUS_AUTH'
     .concat(' KEY_IN_QUERY INVALID_SIGNATURE AGENTS_ONLY IDEMPOTENCY_MISMATCH')
