@@ -1,4 +1,5 @@
 import { groupBy } from '../../kit/group-by.js';
+import { equal_weights, type Weights } from './mixture.js';
 import { logOdds, type PoolForecast } from './pool.js';
 
 /**
@@ -86,15 +87,22 @@ export const measureCorrelation = (all: readonly QuestionErrors[]) => {
   return { questions, measured, rho };
 };
 
-/** A numbered value of ρ, in force from `from_ms`. */
+/** A numbered value of ρ and the weights of the headline, in force from `from_ms`. */
 export interface Fit {
   readonly number: number;
   readonly rho: number;
+  /** Null in fits from before the mixture. Their headline is one candidate alone. */
+  readonly weights: Weights | null;
   /** Milliseconds since 1970. */
   readonly from_ms: number;
 }
 
-export const first_fit: Fit = { number: 0, rho: prior.rho, from_ms: Number.NEGATIVE_INFINITY };
+export const first_fit: Fit = {
+  number: 0,
+  rho: prior.rho,
+  weights: equal_weights,
+  from_ms: Number.NEGATIVE_INFINITY,
+};
 
 /** Returns the fit in force at a moment. `fits` must be in ascending order. */
 export const fitAt = (fits: readonly Fit[], ms: number): Fit =>

@@ -14,7 +14,7 @@ export const createHeadlines =
   async (ids: readonly string[]): Promise<ReadonlyMap<string, Headline>> => {
     const found = await live.findAll(ids, null);
     // A question about a number or a date has a forecast, but no changes and no trend.
-    const chances = found.filter((one) => one.quantile_average === undefined);
+    const chances = found.filter((one) => one.headline === undefined);
     const trends = groupBy(await readTrends(sql, chances, clock()), (row) => row.question_id);
     return new Map(
       found.map((one) => {

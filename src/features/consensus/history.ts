@@ -5,68 +5,59 @@ import { createPngMaker } from '../../kit/svg-png.js';
 import type { LogEntry } from '../events/log-entry.js';
 import type { QuestionRow } from '../questions/index.js';
 import { type ModelFamily, model_families } from '../taxonomy/model-family.js';
-import { type Fit, first_fit } from './correlation.js';
-import { driftOf } from './drift.js';
+import type { Fit } from './correlation.js';
+import { driftOf, type Step } from './drift.js';
 import { readFits } from './fits-store.js';
 import { downsample } from './lttb.js';
-import { placeOf } from './numbers.js';
+import { isNumber, placeOf } from './numbers.js';
 import { drawPicture, type Look } from './picture.js';
-import { type Course, makeRun, type RunShape, type Step, type TimedForecast } from './run.js';
-import { max_points, type Point } from './schema.js';
+import {
+  type Course,
+  followMoments,
+  makeRun,
+  type Recorded,
+  type RunShape,
+  type TimedForecast,
+} from './run.js';
+import { type Moment, max_points, type Point } from './schema.js';
 import { readForecasts, readLastOffset } from './store.js';
 import { movesConsensus } from './tally.js';
-
-/** Forecasts counted in one turn of the event loop. */
-const forecasts_a_turn = 100;
-
-interface Recorded {
-  /** All forecasts, in order of time. */
-  readonly all: AsyncIterable<TimedForecast> | Iterable<TimedForecast>;
-  /** Offset of the newest forecast. */
-  readonly offset: number;
-  readonly fits: readonly Fit[];
-  /** When the question ended, or now if it has not. Later fits do not change the figures. */
-  readonly until_ms: number;
-}
 
 /** Points that `thin` reads in one turn of the event loop. */
 const points_a_turn = 5_000;
 
-/** Builds a history. A moment is the time of a forecast, or of a new fit that changes the pool. */
+/** Returns the headline figures whose moves are drift: one, or one for each option. */
+const headlineIn = (shape: RunShape, { forecast, option_forecasts }: Moment): readonly number[] =>
+  shape.options.length > 0
+    ? option_forecasts
+    : [isNumber(shape) ? placeOf(shape, forecast ?? 0) : (forecast ?? 0)];
+
+const figuresIn = ({ forecast, pooled, option_forecasts, fan = [] }: Moment) =>
+  [forecast, pooled, ...option_forecasts, ...fan].join();
+
+/** Builds a history. A new fit is a moment only if it changes a figure. */
 export const makeCourse = async (
   shape: RunShape,
-  { all, offset, fits, until_ms }: Recorded,
+  { offset, ...recorded }: Recorded & { readonly offset: number },
 ): Promise<Course> => {
   const run = makeRun(shape);
   const moments: Point[] = [];
   const steps: Step[] = [];
-  const coming = [...fits];
-  const pause = makePause(forecasts_a_turn);
-  let fit = first_fit;
-  let now_ms: number | null = null;
-  const endMoment = (): void => {
-    if (now_ms !== null) moments.push({ at: now_ms, ...run.read(fit.rho) });
+  let now: Moment | null = null;
+  const add = (one: TimedForecast, fit: Fit): void => {
+    const before = now && headlineIn(shape, now);
+    run.add(one);
+    now = run.read(fit);
+    const moved = headlineIn(shape, now).map((value, n) => value - (before?.[n] ?? value));
+    steps.push({ at: one.at, family: one.family, moved });
   };
-  const advance = (ms: number): void => {
-    for (let next = coming[0]; next !== undefined && next.from_ms <= ms; next = coming[0]) {
-      coming.shift();
-      fit = next;
-      if (moments.length === 0 || fit.from_ms === ms) continue;
-      const point = { at: fit.from_ms, ...run.read(fit.rho) };
-      if (point.pooled !== moments.at(-1)?.pooled) moments.push(point);
-    }
-  };
-  for await (const one of all) {
-    if (one.at !== now_ms) {
-      endMoment();
-      advance(one.at);
-      now_ms = one.at;
-    }
-    steps.push(run.add(one));
-    await pause();
+  for await (const { at, fit, is_new_fit } of followMoments(recorded, add)) {
+    const moment: Moment = is_new_fit || now === null ? run.read(fit) : now;
+    const last = moments.at(-1);
+    if (is_new_fit && last !== undefined && figuresIn(last) === figuresIn(moment)) continue;
+    now = moment;
+    moments.push({ at, ...moment });
   }
-  endMoment();
-  advance(until_ms + 1);
   const points = await thin(shape, moments, max_points);
   const drift_events = await driftOf(shape, steps, points);
   const total = moments.at(-1)?.count ?? 0;
@@ -82,8 +73,8 @@ const thin = async (
   if (points.length <= most) return points;
   const figuresOf = (point: Point): readonly number[] =>
     shape.question_type === 'binary'
-      ? [point.yes_percent ?? 0, point.mean_probability ?? 0, point.pooled ?? 0]
-      : (point.fan?.map((value) => placeOf(shape, value)) ?? point.option_probabilities);
+      ? [point.yes_percent ?? 0, point.mean_probability ?? 0, point.forecast ?? 0]
+      : (point.fan?.map((value) => placeOf(shape, value)) ?? point.option_forecasts);
   const pause = makePause(points_a_turn);
   const ys: number[][] = figuresOf(points[0] as Point).map(() => []);
   for (const point of points) {

@@ -57,7 +57,7 @@ const subtitleOf = (question: PictureOf, course: Course): string => {
   const head = isNumber(question)
     ? `median ${valueText(last.forecast ?? 0, question)}`
     : isMulti(course)
-      ? `${last.leading_option} leads with a mean of ${percent(last.forecast)}`
+      ? `${last.leading_option} leads with ${percent(last.forecast)}`
       : `${percent(last.forecast)} chance of YES`;
   const count = last.count === 1 ? '1 prediction' : `${grouped(last.count)} predictions`;
   return `${head} · ${count} · ${status}`;
@@ -102,14 +102,14 @@ const legendOf = (question: PictureOf, { shape, points }: Course): readonly char
   }
   if (shape.question_type === 'multi') {
     return shape.options.map((option, series) => ({
-      label: `${option}: ${percent(last.option_probabilities[series] ?? null)}`,
+      label: `${option}: ${percent(last.option_forecasts[series] ?? null)}`,
       series,
       kind: 'line',
     }));
   }
-  const { mean_probability, pooled, yes_percent, p25, p75 } = last;
+  const { mean_probability, forecast, yes_percent, p25, p75 } = last;
   return [
-    { label: `Pooled ${percent(pooled)}`, series: 0, kind: 'line' },
+    { label: `Forecast ${percent(forecast)}`, series: 0, kind: 'line' },
     { label: `Mean ${percent(mean_probability)}`, series: 1, kind: 'dashed' },
     { label: `Say YES ${percent(yes_percent)}`, series: 8, kind: 'dotted' },
     { label: `Middle half of predictions ${p25}–${percent(p75)}`, series: 0, kind: 'band' },
@@ -126,14 +126,14 @@ const drawBinary = (
   const spans = points.map(({ at, p25, p75 }) => ({ x: at, low: p25 ?? 0, high: p75 ?? 0 }));
   const band = [...spans, { x: x.to, low: last.p25 ?? 0, high: last.p75 ?? 0 }];
   const share = lineOf(points, x, ({ yes_percent }) => yes_percent);
-  const pool = lineOf(points, x, ({ pooled }) => pooled);
-  const label = `${percent(last.pooled)} after ${grouped(last.count)}`;
+  const headline = lineOf(points, x, ({ forecast }) => forecast);
+  const label = `${percent(last.forecast)} after ${grouped(last.count)}`;
   return [
     chart.drawBand(plot, band, 0),
     chart.drawSteps(plot, share, { series: 8, kind: 'dotted', width: 1.5 }),
     chart.drawSteps(plot, mean, { series: 1, kind: 'dashed', width: 1.75 }),
-    chart.drawSteps(plot, pool, { series: 0, width: 2.75 }),
-    chart.drawDot(plot, { x: last.at, y: last.pooled ?? 0 }, { series: 0, label }),
+    chart.drawSteps(plot, headline, { series: 0, width: 2.75 }),
+    chart.drawDot(plot, { x: last.at, y: last.forecast ?? 0 }, { series: 0, label }),
   ];
 };
 
@@ -171,11 +171,11 @@ const drawMulti = (
 ): (Markup | null)[] => {
   const last = points.at(-1) as Moment;
   return shape.options.flatMap((option, n) => {
-    const mean = (point: Moment): number => point.option_probabilities[n] ?? 0;
-    const label = `${option}: ${percent(mean(last))}`;
+    const read = (point: Moment): number => point.option_forecasts[n] ?? 0;
+    const label = `${option}: ${percent(read(last))}`;
     return [
-      chart.drawSteps(plot, lineOf(points, x, mean), { series: n, width: 2.25 }),
-      chart.drawDot(plot, { x: last.at, y: mean(last) }, { series: n, label }),
+      chart.drawSteps(plot, lineOf(points, x, read), { series: n, width: 2.25 }),
+      chart.drawDot(plot, { x: last.at, y: read(last) }, { series: n, label }),
     ];
   });
 };

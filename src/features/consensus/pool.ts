@@ -1,9 +1,12 @@
 import { whole_bp } from '../../kit/percent.js';
+import type { Fit } from './correlation.js';
+import { type ChanceSums, computeCandidates, mix } from './mixture.js';
+import { makeValueCounts } from './value-counts.js';
 
 /**
- * Pools many forecasts into one, so that no owner and no family dominates by numbers. For yes/no
- * the method is `capped-log-odds-2`. A stated chance p of YES is limited to 1–99 % and converted to
- * x = ln(p / (1 − p)) with nine decimals:
+ * Pools many forecasts into one, so that no owner and no family dominates by numbers. The method is
+ * `capped-log-odds-2`. A stated chance p of YES, or of an option, is limited to 1–99 % and
+ * converted to x = ln(p / (1 − p)) with nine decimals:
  *
  *   owner     all predictions of an owner on the question share one weight: w = 1 / their number
  *   family    forecasts of a family resemble each other, so a design effect (Kish 1965) reduces
@@ -18,7 +21,7 @@ import { whole_bp } from '../../kit/percent.js';
  * `d` is the factor of Neyman and Roughgarden (“Are You Smarter Than a Random Expert?”, 2022) for n
  * forecasters who know different things. It is 1 for one forecaster, and never more than √3.
  *
- * With options, the pool is the mean of the stated distributions, with equal weights.
+ * The pool is one of the candidates of the headline (`mixture.ts`).
  */
 export const method = 'capped-log-odds-2';
 
@@ -40,12 +43,11 @@ export const sharesOf = (weights: readonly number[]): readonly number[] => {
   return capped.map((one, n) => one / (sum * (weights[n] as number)));
 };
 
-/** Takes L in billionths, Σ a² and ρ. Returns n, d and the pooled percentage of YES, unrounded. */
-export const extremize = (pooled_log_odds: number, squares: number, rho: number) => {
+/** Takes Σ a² and ρ. Returns n and d, unrounded. */
+export const extremize = (squares: number, rho: number) => {
   const n = 1 / (rho + (1 - rho) * squares);
   const d = (3 * n) / (Math.sqrt(3 * n ** 2 - 3 * n + 1) + 2);
-  const percent = 100 / (1 + Math.exp((-d * pooled_log_odds) / billion));
-  return { effective_forecasters: n, extremizing: d, percent };
+  return { effective_forecasters: n, extremizing: d };
 };
 
 export interface PoolForecast {
@@ -55,8 +57,20 @@ export interface PoolForecast {
   readonly family: string;
   /** The stated chance of YES in basis points. Ignored if the question has options. */
   readonly value: number;
-  /** The share of each option, in a unit that is the same for all forecasts. Empty for yes/no. */
+  /** The share of each option, in basis points · (options − 1). Ignored without options. */
   readonly given: readonly number[];
+}
+
+/** Converts `given` of a question with options to whole basis points. */
+export const chancesIn = (given: readonly number[]): readonly number[] =>
+  given.map((units) => Math.round(units / (given.length - 1)));
+
+/** Percentages, unrounded: the chance of YES, or one for each option. */
+export interface Pooled {
+  readonly headline: readonly number[];
+  readonly candidates: readonly (readonly number[])[];
+  /** The means of the stated chances. */
+  readonly means: readonly number[];
 }
 
 /**
@@ -66,7 +80,7 @@ export interface PoolForecast {
  */
 export const createPool = (options: number) => {
   const forecasts = new Map<string, PoolForecast>();
-  const sums = options === 0 ? makeLogOddsSums() : makeMeans(options);
+  const sums = makeSums(options);
   const change = (forecast: PoolForecast | undefined, sign: 1 | -1): void => {
     if (forecast !== undefined) sums.change(forecast, sign);
   };
@@ -77,16 +91,14 @@ export const createPool = (options: number) => {
       change(forecast, 1);
       forecasts.set(forecast.agent, forecast);
     },
-    /**
-     * Returns unrounded percentages: the chance of YES, or one for each option. Null if the pool
-     * is empty. `rho` comes from the fit in force.
-     */
-    read: (rho: number): readonly number[] | null => sums.read(rho),
+    owners: sums.owners,
+    /** Null if the pool is empty. */
+    read: (fit: PoolFit): Pooled | null => sums.read(fit),
     /** Like `read`, but without this agent's forecast. */
-    readWithout(agent: string, rho: number): readonly number[] | null {
+    readWithout(agent: string, fit: PoolFit): Pooled | null {
       const own = forecasts.get(agent);
       change(own, -1);
-      const found = sums.read(rho);
+      const found = sums.read(fit);
       change(own, 1);
       return found;
     },
@@ -94,24 +106,28 @@ export const createPool = (options: number) => {
 };
 export type Pool = ReturnType<typeof createPool>;
 
-const makeMeans = (options: number) => {
-  const sums = new Array<number>(options).fill(0);
-  return {
-    change({ given }: PoolForecast, sign: 1 | -1): void {
-      for (const [n, one] of given.entries()) sums[n] = (sums[n] as number) + sign * one;
-    },
-    read(_: number): readonly number[] | null {
-      const sum = sums.reduce((total, one) => total + one, 0);
-      return sum === 0 ? null : sums.map((one) => (100 * one) / sum);
-    },
-  };
-};
+export type PoolFit = Pick<Fit, 'rho' | 'weights'>;
+
+/**
+ * Returns the headline. Fits from before the mixture have no weights. Their headline is the pool,
+ * or with options the mean.
+ */
+export const headlineOf = (
+  candidates: readonly (readonly number[])[],
+  means: readonly number[],
+  { weights }: Pick<Fit, 'weights'>,
+): readonly number[] =>
+  weights !== null
+    ? mix(candidates, weights.chance)
+    : means.length > 1
+      ? means
+      : (candidates[2] as readonly number[]);
 
 interface Family {
   predictions: number;
   weight: number;
-  /** Sum of weight · log odds, in billionths. */
-  log_odds: number;
+  /** For each chance, the sum of weight · log odds, in billionths. */
+  readonly log_odds: number[];
   /** By family: the sum over owners of their weight here times their weight in that family. */
   readonly products: Map<Family, number>;
   /** The share of L that a weight of 1 has in this family. 0 if the family has no forecasts. */
@@ -121,17 +137,27 @@ interface Family {
 /** Predictions of one owner, in total and by family. */
 interface Owner {
   predictions: number;
-  readonly parts: Map<Family, { predictions: number; log_odds: number }>;
+  readonly parts: Map<Family, { predictions: number; readonly log_odds: number[] }>;
 }
 
-const makeLogOddsSums = () => {
+const addTo = (sums: number[], values: readonly number[], factor: number): void => {
+  for (let n = 0; n < sums.length; n += 1) {
+    sums[n] = (sums[n] as number) + factor * (values[n] as number);
+  }
+};
+
+const makeSums = (options: number) => {
   const families = new Map<string, Family>();
   const owners = new Map<string, Owner>();
+  const zeros = (): number[] => new Array<number>(options || 1).fill(0);
+  const values = zeros().map(makeValueCounts);
+  /** Sums of the stated chances, in the unit of the forecasts. */
+  const stated = zeros();
 
   const familyOf = (name: string): Family => {
     const known = families.get(name);
     if (known !== undefined) return known;
-    const family = { predictions: 0, weight: 0, log_odds: 0, products: new Map(), share: 0 };
+    const family = { predictions: 0, weight: 0, log_odds: zeros(), products: new Map(), share: 0 };
     families.set(name, family);
     return family;
   };
@@ -141,7 +167,7 @@ const makeLogOddsSums = () => {
     for (const [family, own] of parts) {
       const weight = own.predictions / predictions;
       family.weight += sign * weight;
-      family.log_odds += (sign * own.log_odds) / predictions;
+      addTo(family.log_odds, own.log_odds, sign / predictions);
       for (const [other, { predictions: others }] of parts) {
         const product = (weight * others) / predictions;
         family.products.set(other, (family.products.get(other) ?? 0) + sign * product);
@@ -149,38 +175,54 @@ const makeLogOddsSums = () => {
     }
   };
 
-  return {
-    change({ owner: name, family: family_name, value }: PoolForecast, sign: 1 | -1): void {
-      const family = familyOf(family_name);
-      const owner = owners.get(name) ?? { predictions: 0, parts: new Map() };
-      const part = owner.parts.get(family) ?? { predictions: 0, log_odds: 0 };
-      weigh(owner, -1);
-      family.predictions += sign;
-      owner.predictions += sign;
-      part.predictions += sign;
-      part.log_odds += sign * logOdds(value);
-      owners.set(name, owner);
-      owner.parts.set(family, part);
-      // Empty entries are deleted, so that no floating-point noise stays in the sums.
-      if (part.predictions === 0) owner.parts.delete(family);
-      if (owner.predictions === 0) owners.delete(name);
-      weigh(owner, 1);
-      if (family.predictions > 0) return;
-      families.delete(family_name);
-      family.share = 0;
-    },
-    read(rho: number): readonly number[] | null {
-      if (families.size === 0) return null;
-      const all = [...families.values()];
-      const shares = sharesOf(all.map(({ weight }) => weight));
-      for (const [n, family] of all.entries()) family.share = shares[n] as number;
-      let pooled = 0;
-      let squares = 0;
-      for (const { share, log_odds, products } of all) {
-        pooled += share * log_odds;
-        for (const [other, product] of products) squares += share * other.share * product;
-      }
-      return [extremize(pooled, squares, rho).percent];
-    },
+  const change = (forecast: PoolForecast, sign: 1 | -1): void => {
+    const { owner: name, family: family_name, value, given } = forecast;
+    const family = familyOf(family_name);
+    const owner = owners.get(name) ?? { predictions: 0, parts: new Map() };
+    const part = owner.parts.get(family) ?? { predictions: 0, log_odds: zeros() };
+    const chances = options === 0 ? [value] : chancesIn(given);
+    for (const [n, chance] of chances.entries()) values[n]?.add(chance, sign);
+    addTo(stated, options === 0 ? [value] : given, sign);
+    weigh(owner, -1);
+    family.predictions += sign;
+    owner.predictions += sign;
+    part.predictions += sign;
+    addTo(part.log_odds, chances.map(logOdds), sign);
+    owners.set(name, owner);
+    owner.parts.set(family, part);
+    // Empty entries are deleted, so that no floating-point noise stays in the sums.
+    if (part.predictions === 0) owner.parts.delete(family);
+    if (owner.predictions === 0) owners.delete(name);
+    weigh(owner, 1);
+    if (family.predictions > 0) return;
+    families.delete(family_name);
+    family.share = 0;
   };
+
+  const read = (fit: PoolFit): Pooled | null => {
+    if (families.size === 0) return null;
+    const all = [...families.values()];
+    const shares = sharesOf(all.map(({ weight }) => weight));
+    for (const [n, family] of all.entries()) family.share = shares[n] as number;
+    let squares = 0;
+    for (const { share, products } of all) {
+      for (const [other, product] of products) squares += share * other.share * product;
+    }
+    const chances = values.map((counts, n): ChanceSums => {
+      const sumOf = (factorOf: (family: Family) => number): number =>
+        all.reduce((sum, one) => sum + factorOf(one) * (one.log_odds[n] as number), 0);
+      return {
+        median: counts.quantile(0.5) as number,
+        mean_log_odds: sumOf(() => 1) / owners.size,
+        pooled_log_odds: sumOf(({ share }) => share),
+      };
+    });
+    const candidates = computeCandidates(chances, extremize(squares, fit.rho).extremizing);
+    const count = all.reduce((sum, one) => sum + one.predictions, 0);
+    const whole = whole_bp * count * (options === 0 ? 1 : options - 1);
+    const means = stated.map((sum) => (100 * sum) / whole);
+    return { headline: headlineOf(candidates, means, fit), candidates, means };
+  };
+
+  return { change, read, owners: (): number => owners.size };
 };

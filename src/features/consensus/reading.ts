@@ -10,7 +10,7 @@ interface Computed {
   readonly forecast: Value | null;
   readonly leading_option: string | null;
   /** Only for a number or a date. */
-  readonly quantile_average?: { readonly p5: Value; readonly p95: Value };
+  readonly headline?: { readonly p5: Value; readonly p95: Value };
 }
 
 type Outcome = Pick<
@@ -24,9 +24,9 @@ export const shown = (value: number): number => Math.round(Math.round(value * 1e
 /** Returns the headline in percent; null without forecasts, and for a number or a date. */
 export const chanceIn = ({
   forecast,
-  quantile_average,
-}: Pick<Computed, 'forecast' | 'quantile_average'>): number | null =>
-  typeof forecast === 'number' && quantile_average === undefined ? forecast : null;
+  headline,
+}: Pick<Computed, 'forecast' | 'headline'>): number | null =>
+  typeof forecast === 'number' && headline === undefined ? forecast : null;
 
 const numberOf = (value: Value): number => (typeof value === 'number' ? value : Date.parse(value));
 
@@ -35,12 +35,12 @@ const numberOf = (value: Value): number => (typeof value === 'number' ? value : 
  * interval contained the outcome. Null without an outcome or a forecast, and at exactly 50 %.
  */
 export const crowdWasRight = (question: Outcome, consensus: Computed): boolean | null => {
-  const { leading_option, quantile_average } = consensus;
+  const { leading_option, headline } = consensus;
   if (question.status !== 'resolved' || consensus.total_predictions === 0) return null;
   const value = showOutcome(question);
   if (value !== null) {
-    if (quantile_average === undefined) return null;
-    const { p5, p95 } = quantile_average;
+    if (headline === undefined) return null;
+    const { p5, p95 } = headline;
     return numberOf(p5) <= numberOf(value) && numberOf(value) <= numberOf(p95);
   }
   if (question.question_type !== 'binary') {

@@ -211,10 +211,10 @@ const getChartPng = route({
 });
 
 const figures = {
-  binary: 'mean_probability',
-  multi: 'option_probabilities',
-  numeric: 'median, in percent of the range',
-  date: 'median, in percent of the range',
+  binary: 'forecast',
+  multi: 'option_forecasts',
+  numeric: 'forecast, in percent of the range',
+  date: 'forecast, in percent of the range',
 } as const;
 
 const getDrift = route({

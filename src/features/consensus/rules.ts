@@ -2,17 +2,33 @@ import { groupBy } from '../../kit/group-by.js';
 import { whole_bp } from '../../kit/percent.js';
 import { distributionOf, type ForecastColumns } from '../predictions/distribution.js';
 import type { RangeColumns } from '../questions/range.js';
-import type { QuestionType } from '../questions/schema.js';
+import type { QuestionType, Value } from '../questions/schema.js';
 import type { Fit } from './correlation.js';
-import { fanOf, givenByCdf, isNumber, number_parts, numberConsensus, showFan } from './numbers.js';
-import { extremize, method, sharesOf } from './pool.js';
+import {
+  candidates as candidate_names,
+  type ChanceSums,
+  computeCandidates,
+  method as mixture_method,
+} from './mixture.js';
+import {
+  fanOf,
+  givenByCdf,
+  headlineFan,
+  isNumber,
+  number_parts,
+  numberConsensus,
+  showFan,
+} from './numbers.js';
+import { extremize, headlineOf, method as pool_method, sharesOf } from './pool.js';
 import { shown } from './reading.js';
+import { makeValueCounts } from './value-counts.js';
 
 /**
  * Computes the consensus of a question from its tally. A tally has counts and sums for each family,
  * side and number of predictions per owner. It also counts how often each value is stated, and how
  * many owners have the same numbers of predictions from the same families. With options, it sums
- * the shares that each family gives them. The tally is a sufficient statistic for everything below.
+ * the shares that each family gives them, and their log odds, and counts the stated shares of each
+ * option. The tally is a sufficient statistic for everything below.
  * It has only whole numbers, so means and quantiles are exact, and it stays small however many
  * predictions there are. Values are in basis points, figures in percent.
  */
@@ -70,6 +86,11 @@ export interface Cell extends Omit<Position, 'value'> {
   readonly log_odds: number;
 }
 
+/** Log odds of each option, in billionths, summed over the predictions of a family and a size. */
+export interface OptionCell extends Pick<Cell, 'family' | 'size'> {
+  readonly log_odds: readonly number[];
+}
+
 /** Owners that have the same number of predictions from each family. */
 export interface Mix {
   readonly families: readonly (readonly [family: string, predictions: number])[];
@@ -83,6 +104,9 @@ export interface Tally {
   readonly mixes: readonly Mix[];
   /** By family: the summed shares of each option, or of each part of a number. */
   readonly given: ReadonlyMap<string, readonly number[]>;
+  readonly option_cells: readonly OptionCell[];
+  /** By option: how many predictions give it each share, in whole basis points. */
+  readonly option_values: readonly ReadonlyMap<number, number>[];
   /** Offset of the last counted forecast; 0 without forecasts. */
   readonly offset: number;
   readonly updated_at: string | null;
@@ -93,6 +117,8 @@ export const no_tally: Tally = {
   values: new Map(),
   mixes: [],
   given: new Map(),
+  option_cells: [],
+  option_values: [],
   offset: 0,
   updated_at: null,
 };
@@ -109,41 +135,6 @@ export const mean = (sum: number, count: number): number | null =>
 
 const sumOf = (cells: readonly Cell[], read: (cell: Cell) => number): number =>
   cells.reduce((sum, cell) => sum + read(cell), 0);
-
-const block = 100;
-
-/** Counts how often each value from 0 to 10,000 is stated. Blocks make it fast to find a rank. */
-export const makeValueCounts = () => {
-  const counts = new Int32Array(whole_bp + 1);
-  const blocks = new Int32Array(Math.floor(whole_bp / block) + 1);
-  let total = 0;
-  const valueAt = (index: number): number => {
-    let seen = 0;
-    let n = 0;
-    while (seen + (blocks[n] as number) <= index) seen += blocks[n++] as number;
-    let value = n * block;
-    while (seen + (counts[value] as number) <= index) seen += counts[value++] as number;
-    return value;
-  };
-  return {
-    add(value: number, by: number): void {
-      counts[value]! += by;
-      blocks[Math.floor(value / block)]! += by;
-      total += by;
-    },
-    /**
-     * Returns a quantile in percent by linear interpolation (Hyndman and Fan, type 7). `q` must be
-     * a multiple of 0.25, so the result is exact before it is rounded half up to a basis point.
-     */
-    quantile(q: number): number | null {
-      if (total === 0) return null;
-      const rank = (total - 1) * q;
-      const low = valueAt(Math.floor(rank));
-      const high = valueAt(Math.ceil(rank));
-      return Math.round(low + (high - low) * (rank - Math.floor(rank))) / 100;
-    },
-  };
-};
 
 /** Counts the stated values in ten bins, in percent: [0,10) … [80,90), [90,100]. */
 const histogramOf = (values: Tally['values']): number[] => {
@@ -162,16 +153,18 @@ export interface QuestionShape extends Pick<RangeColumns, 'range_min' | 'range_m
 export const partsOf = (question: Pick<QuestionShape, 'options' | 'range_min'>): number =>
   isNumber(question) ? number_parts : question.options.length;
 
-/** Returns the index of the first option with the highest mean; -1 without forecasts. */
-export const leadingOf = (sums: readonly number[], total: number): number =>
-  total === 0 ? -1 : sums.indexOf(Math.max(...sums));
+/** Rounds to nine decimals, so that floating-point noise does not make equal values differ. */
+const cleaned = (value: number): number => Math.round(value * 1e9) / 1e9;
+
+/** Returns the index of the first option with the highest headline; −1 without forecasts. */
+export const leadingOf = (percents: readonly number[], total: number): number => {
+  const all = percents.map(cleaned);
+  return total === 0 ? -1 : all.indexOf(Math.max(...all));
+};
 
 /** Returns the mean that `count` predictions give an option, in percent; null if `count` is 0. */
 export const meanGiven = (sum: number, count: number, options: number): number | null =>
   mean(sum, (options - 1) * count);
-
-/** Rounds to nine decimals, so that floating-point noise does not make equal values differ. */
-const cleaned = (value: number): number => Math.round(value * 1e9) / 1e9;
 
 /** A question with fewer owners is never contested. */
 const min_owners = 5;
@@ -192,42 +185,110 @@ const squaresOf = (mixes: readonly Mix[], shares: ReadonlyMap<string, number>): 
     return sum + owners * own ** 2;
   }, 0);
 
-/** With options there is no probability of YES, so its mean and its pooled value are null. */
-const poolCells = ({ cells, mixes }: Tally, is_binary: boolean, rho: number) => {
+const countsOf = (values: ReadonlyMap<number, number>) => {
+  const counts = makeValueCounts();
+  for (const [value, count] of values) counts.add(value, count);
+  return counts;
+};
+
+/** Returns the sums of YES, or of each option. Empty for a number or without forecasts. */
+const chanceSums = (
+  { cells, values, option_cells, option_values }: Tally,
+  { of_options, owners, shares }: {
+    readonly of_options: boolean;
+    readonly owners: number;
+    readonly shares: ReadonlyMap<string, number>;
+  },
+): readonly ChanceSums[] => {
+  const sum = (logOddsOf: (family: string) => number, n: number): number =>
+    of_options
+      ? option_cells.reduce(
+          (all, one) =>
+            all + (logOddsOf(one.family) * (one.log_odds[n] ?? 0)) / one.size,
+          0,
+        )
+      : sumOf(cells, (one) => (logOddsOf(one.family) * one.log_odds) / one.size);
+  return (of_options ? option_values : [values]).map((stated, n) => ({
+    median: countsOf(stated).quantile(0.5) as number,
+    mean_log_odds: sum(() => 1, n) / owners,
+    pooled_log_odds: sum((family) => shares.get(family) ?? 0, n),
+  }));
+};
+
+/** Pools the cells. `candidates` is empty for a number and without forecasts. */
+const poolCells = (tally: Tally, question: QuestionShape, rho: number) => {
+  const { cells, mixes } = tally;
+  const is_binary = question.question_type === 'binary';
   const families = [...groupBy(cells, ({ family }) => family)].map(([name, some]) => ({
     name,
     weight: sumOf(some, weightOf),
-    log_odds: sumOf(some, (cell) => cell.log_odds / cell.size),
   }));
   const weights = sharesOf(families.map(({ weight }) => weight));
   const shares = new Map(families.map(({ name }, n) => [name, weights[n] as number]));
-  const log_odds = families.reduce(
-    (sum, one) => sum + (shares.get(one.name) ?? 0) * one.log_odds,
-    0,
-  );
-  const pooled = extremize(log_odds, squaresOf(mixes, shares), rho);
+  const { effective_forecasters, extremizing } = extremize(squaresOf(mixes, shares), rho);
   const sides = [...groupBy(cells, ({ option, yes }) => option ?? yes).values()];
   const owners = sumOf(cells, weightOf);
   const stated = sumOf(cells, ({ sum, size }) => sum / size);
+  const of_options = question.options.length > 0;
+  const chances =
+    isNumber(question) || owners === 0 ? [] : chanceSums(tally, { of_options, owners, shares });
+  const candidates = chances.length === 0 ? [] : computeCandidates(chances, extremizing);
   const has_pool = is_binary && owners > 0;
   return {
-    /** Mean over owners of each owner's mean forecast. */
-    by_owner_mean: has_pool ? shown(stated / owners / 100) : null,
-    effective_forecasters: owners > 0 ? shown(pooled.effective_forecasters) : 0,
-    extremizing: has_pool ? shown(pooled.extremizing) : null,
-    pooled: has_pool ? shown(pooled.percent) : null,
-    contested: isContested(
-      sides.map((some) => sumOf(some, weightOf)),
-      owners,
-    ),
+    candidates,
+    figures: {
+      /** Mean over owners of each owner's mean forecast. */
+      by_owner_mean: has_pool ? shown(stated / owners / 100) : null,
+      effective_forecasters: owners > 0 ? shown(effective_forecasters) : 0,
+      extremizing: has_pool ? shown(extremizing) : null,
+      pooled: has_pool ? shown(candidates[2]![0] as number) : null,
+      contested: isContested(
+        sides.map((some) => sumOf(some, weightOf)),
+        owners,
+      ),
+    },
   };
+};
+
+interface Computed {
+  readonly pool: ReturnType<typeof poolCells>;
+  readonly number: ReturnType<typeof numberConsensus>;
+  /** Index of the leading option; −1 without options. */
+  readonly leading: number;
+  readonly means: readonly number[];
+}
+
+/** Returns the figures of which `forecast` is the weighted mean, with their weights. */
+const showCandidates = ({ weights }: Pick<Fit, 'weights'>, computed: Computed) => {
+  const { pool, number, leading, means } = computed;
+  const show = (name: string, weight: number, forecast: Value) => ({ name, weight, forecast });
+  if (number !== null) {
+    const shares = weights?.number ?? [1];
+    return shares.map((weight, n) => {
+      const name = candidate_names.number[n]!;
+      return show(name, weight, number[name].p50);
+    });
+  }
+  const at = Math.max(0, leading);
+  if (weights !== null) {
+    return weights.chance.map((weight, n) =>
+      show(candidate_names.chance[n]!, weight, shown(pool.candidates[n]![at]!)),
+    );
+  }
+  return leading < 0
+    ? [show('pooled', 1, shown(pool.candidates[2]![0]!))]
+    : [show('mean', 1, shown(means[leading]!))];
 };
 
 /**
  * Returns the consensus as the API shows it. With options, `yes` means the leading option, the
  * statistics of the probability of YES are null, and `yes_percent` is a share of first choices.
  */
-export const computeConsensus = (question: QuestionShape, tally: Tally, fit: Fit) => {
+export const computeConsensus = (
+  question: QuestionShape,
+  tally: Tally,
+  fit: Pick<Fit, 'number' | 'rho' | 'weights'>,
+) => {
   const { question_type, options: names } = question;
   const { cells, values, given, offset, updated_at } = tally;
   const binary = question_type === 'binary';
@@ -235,7 +296,11 @@ export const computeConsensus = (question: QuestionShape, tally: Tally, fit: Fit
     [...given.values()].reduce((sum, family) => sum + (family[n] ?? 0), 0),
   );
   const of_number = isNumber(question);
-  const leading = of_number ? -1 : leadingOf(sums, cells.length);
+  const pool = poolCells(tally, question, fit.rho);
+  const count_all = sumOf(cells, (cell) => cell.count);
+  const means = sums.map((sum) => sum / (names.length - 1) / count_all / 100);
+  const chances = pool.candidates.length === 0 ? [] : headlineOf(pool.candidates, means, fit);
+  const leading = names.length === 0 ? -1 : leadingOf(chances, cells.length);
   const isYes = ({ yes, option }: Cell): boolean => (binary ? yes === true : option === leading);
   const figuresOf = (some: readonly Cell[]) => {
     const count = sumOf(some, (cell) => cell.count);
@@ -256,7 +321,15 @@ export const computeConsensus = (question: QuestionShape, tally: Tally, fit: Fit
   const options = names.map((option, n) => {
     const { count, avg_confidence } = figuresOf(cells.filter((cell) => cell.option === n));
     const mean_probability = meanGiven(sums[n] as number, total, names.length);
-    return { option, count, percent: share(count, total), mean_probability, avg_confidence };
+    const forecast = total === 0 ? null : shown(chances[n] as number);
+    return {
+      option,
+      count,
+      percent: share(count, total),
+      forecast,
+      mean_probability,
+      avg_confidence,
+    };
   });
   const families = groupBy(cells, ({ family }) => family);
   const model_breakdown = [...families.keys()].sort().map((model_family) => {
@@ -273,17 +346,15 @@ export const computeConsensus = (question: QuestionShape, tally: Tally, fit: Fit
     };
   });
   const number = numberConsensus(question, sums, total);
-  const stated = makeValueCounts();
-  for (const [value, count] of values) stated.add(value, count);
+  const fan = headlineFan(question, { sums, count: total, weights: fit.weights });
+  const headline = fan === null ? null : showFan(question, fan);
+  const stated = countsOf(values);
   const at = (q: number): number | null => (binary ? stated.quantile(q) : null);
-  const pool = poolCells(tally, binary, fit.rho);
   return {
     question_id: question.id,
     question_type,
     total_predictions: total,
-    forecast: binary
-      ? pool.pooled
-      : (number?.quantile_average.p50 ?? options[leading]?.mean_probability ?? null),
+    forecast: headline?.p50 ?? (total === 0 ? null : shown(chances[Math.max(0, leading)]!)),
     leading_option: options[leading]?.option ?? null,
     yes_count,
     no_count: of_number ? 0 : total - yes_count,
@@ -295,10 +366,12 @@ export const computeConsensus = (question: QuestionShape, tally: Tally, fit: Fit
     p75: at(0.75),
     histogram: histogramOf(of_number ? new Map() : values),
     ...(names.length === 0 ? {} : { options }),
+    ...(headline === null ? {} : { headline }),
     ...number,
     model_breakdown,
-    ...pool,
-    method,
+    ...pool.figures,
+    method: fit.weights === null ? pool_method : mixture_method,
+    candidates: total === 0 ? [] : showCandidates(fit, { pool, number, leading, means }),
     rho: fit.rho,
     fit: fit.number,
     offset,

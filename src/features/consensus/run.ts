@@ -1,8 +1,11 @@
-import { fanOf, isNumber, median_part, number_parts } from './numbers.js';
-import { createPool, type PoolForecast } from './pool.js';
+import { makePause } from '../../kit/loop.js';
+import { type Fit, first_fit } from './correlation.js';
+import { headlineFan, isNumber, median_part, number_parts, numberCandidates } from './numbers.js';
+import { createPool, type PoolFit, type PoolForecast } from './pool.js';
 import { shown } from './reading.js';
-import { leadingOf, makeValueCounts, mean, type QuestionShape, share } from './rules.js';
+import { leadingOf, mean, type QuestionShape, share } from './rules.js';
 import type { Moment, MoveWire, Point } from './schema.js';
+import { makeValueCounts } from './value-counts.js';
 
 /**
  * Follows the consensus forecast by forecast. After each forecast, the figures equal the response
@@ -18,12 +21,6 @@ export interface TimedForecast extends PoolForecast {
   readonly side: number;
   /** Number or date: `given` of the agent's previous forecast; null if this is its first. */
   readonly replaced?: readonly number[] | null;
-}
-
-/** A forecast, and the agent's previous forecast, which it replaces. */
-export interface Step {
-  readonly now: TimedForecast;
-  readonly before: TimedForecast | undefined;
 }
 
 export type RunShape = Omit<QuestionShape, 'id'>;
@@ -51,7 +48,7 @@ export const makeRun = (shape: RunShape) => {
      * Adds a forecast, which stays in memory until the agent's next one. For a number, only the
      * median stays, because 300 parts of each of 50,000 forecasts would fill 120 MB.
      */
-    add({ replaced = null, ...one }: TimedForecast): Step {
+    add({ replaced = null, ...one }: TimedForecast): void {
       if (of_number) addGiven(one.given, 1);
       if (of_number && replaced !== null) addGiven(replaced, -1);
       const now = of_number ? { ...one, given: [one.given[median_part] as number] } : one;
@@ -60,19 +57,19 @@ export const makeRun = (shape: RunShape) => {
       change(now, 1);
       standing.set(now.agent, now);
       pool.put(now);
-      return { now, before };
     },
-    /** Returns the figures of the consensus while a fit with this ρ is in force. */
-    read(rho: number): Moment {
+    /** Returns the figures of the consensus while this fit is in force. */
+    read(fit: PoolFit): Moment {
       const count = standing.size;
-      const percents = pool.read(rho) ?? options.map(() => 0);
-      const pooled = is_binary && count > 0 ? shown(percents[0] as number) : null;
-      const means = options.length === 0 ? [] : percents.map(shown);
-      const leading = options.length === 0 ? -1 : leadingOf(percents, count);
-      const fan = fanOf(shape, sums, count);
+      const found = of_number ? null : pool.read(fit);
+      const pooled = is_binary && found !== null ? shown(found.candidates[2]![0] as number) : null;
+      const chances = options.length === 0 ? [] : (found?.headline ?? options.map(() => 0));
+      const leading = options.length === 0 ? -1 : leadingOf(chances, count);
+      const fan = headlineFan(shape, { sums, count, weights: fit.weights });
+      const headline = found?.headline[Math.max(0, leading)];
       return {
         count,
-        forecast: is_binary ? pooled : (fan?.[2] ?? means[leading] ?? null),
+        forecast: fan?.[2] ?? (headline === undefined ? null : shown(headline)),
         leading_option: options[leading] ?? null,
         yes_percent: share(sides[is_binary ? 1 : leading] ?? 0, count),
         mean_probability: is_binary ? mean(sum, count) : null,
@@ -81,13 +78,72 @@ export const makeRun = (shape: RunShape) => {
         p75: is_binary ? values.quantile(0.75) : null,
         pooled,
         ...(fan === null ? {} : { fan }),
-        option_probabilities: means,
+        option_forecasts: chances.map(shown),
+        option_probabilities: options.length === 0 ? [] : (found?.means ?? chances).map(shown),
         option_percents: options.length === 0 ? [] : sides.map((n) => share(n, count) ?? 0),
       };
     },
+    /** Returns the headline and its candidates: chances in percent, or curves. Null at the start. */
+    candidates(fit: PoolFit) {
+      return of_number
+        ? { curves: standing.size === 0 ? null : numberCandidates(sums, standing.size) }
+        : { chances: pool.read(fit) };
+    },
+    countOwners: (): number => pool.owners(),
   };
 };
 export type Run = ReturnType<typeof makeRun>;
+
+/** The forecasts on a question and the fits of its time. */
+export interface Recorded {
+  /** All forecasts, in order of time. */
+  readonly all: AsyncIterable<TimedForecast> | Iterable<TimedForecast>;
+  readonly fits: readonly Fit[];
+  /** When the question ended, or now if it has not. Later fits do not change the figures. */
+  readonly until_ms: number;
+}
+
+interface RunMoment {
+  readonly at: number;
+  readonly fit: Fit;
+  /** True if a new fit came into force; false if forecasts were made. */
+  readonly is_new_fit: boolean;
+}
+
+/** Forecasts counted in one turn of the event loop. */
+const forecasts_a_turn = 100;
+
+/**
+ * Yields each moment at which the consensus may change. A moment is the time of a forecast, or of a
+ * new fit. `add` must add the forecast to the run.
+ */
+export async function* followMoments(
+  { all, fits, until_ms }: Recorded,
+  add: (one: TimedForecast, fit: Fit) => void,
+): AsyncGenerator<RunMoment> {
+  const coming = [...fits];
+  const pause = makePause(forecasts_a_turn);
+  let fit = first_fit;
+  let now_ms: number | null = null;
+  function* takeFits(ms: number): Generator<RunMoment> {
+    for (let next = coming[0]; next !== undefined && next.from_ms <= ms; next = coming[0]) {
+      coming.shift();
+      fit = next;
+      if (now_ms !== null && fit.from_ms !== ms) yield { at: fit.from_ms, fit, is_new_fit: true };
+    }
+  }
+  for await (const one of all) {
+    if (one.at !== now_ms) {
+      if (now_ms !== null) yield { at: now_ms, fit, is_new_fit: false };
+      yield* takeFits(one.at);
+      now_ms = one.at;
+    }
+    add(one, fit);
+    await pause();
+  }
+  if (now_ms !== null) yield { at: now_ms, fit, is_new_fit: false };
+  yield* takeFits(until_ms + 1);
+}
 
 /**
  * The history of a question's consensus. If a chart cannot show all moments, `points` has only the

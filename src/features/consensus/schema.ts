@@ -34,12 +34,12 @@ export const consensus_schema = named(
     forecast: nullable(
       Type.Union(value_schema.anyOf, {
         description:
-          'The headline. Yes/no: `pooled`. Options: the mean of `leading_option`. Number or date: ' +
-          'the median of `quantile_average`.',
+          'The headline: the weighted mean of `candidates`. Options: that of `leading_option`. ' +
+          'Number or date: the median of their mixture.',
       }),
     ),
     leading_option: nullable(
-      Type.String({ description: 'The option with the highest mean. If tied, the first.' }),
+      Type.String({ description: 'The option with the highest headline. If tied, the first.' }),
     ),
     yes_count: Type.Integer(),
     no_count: Type.Integer(),
@@ -66,12 +66,18 @@ export const consensus_schema = named(
           percent: nullable(
             Type.Number({ description: 'Share of first choices, not a probability.' }),
           ),
+          forecast: Type.Optional(
+            nullable(Type.Number({ description: 'The headline. Missing in old snapshots.' })),
+          ),
           mean_probability: nullable(
             Type.Number({ description: 'Mean of the stated probabilities.' }),
           ),
           avg_confidence: number,
         }),
       ),
+    ),
+    headline: Type.Optional(
+      Type.Object(fan, { description: 'Number or date: the headline as a distribution.' }),
     ),
     quantile_average: Type.Optional(
       Type.Object({
@@ -115,9 +121,27 @@ export const consensus_schema = named(
     contested: Type.Boolean({
       description: 'At least 5 owners; the second side has at least half the weight of the first.',
     }),
-    method: Type.String({ description: 'Names the formulas of the five members above.' }),
+    method: Type.String({
+      description: 'How the headline is made: `mixture-1`, or `capped-log-odds-2` in old fits.',
+    }),
+    candidates: Type.Optional(
+      Type.Array(
+        Type.Object({
+          name: Type.String(),
+          weight: Type.Number({ description: 'The weights sum to 1.' }),
+          forecast: value_schema,
+        }),
+        {
+          description:
+            'What the headline is made from. With options, of `leading_option`. Empty without ' +
+            'predictions, and missing in old snapshots.',
+        },
+      ),
+    ),
     rho: Type.Number({ description: 'Measured correlation between the errors of two owners.' }),
-    fit: Type.Integer({ description: 'Number of that measurement. 0 if there is none yet.' }),
+    fit: Type.Integer({
+      description: 'Number of the daily measurement of `rho` and the weights. 0 if there is none.',
+    }),
     offset: Type.Integer({ description: 'Offset of the newest included forecast, or 0.' }),
     updated_at: nullable(time_schema),
     scale: Type.Literal('percent', {
@@ -200,8 +224,11 @@ const point_schema = Type.Object({
   p75: number,
   pooled: number,
   quantiles: Type.Optional(
-    Type.Object(fan, { description: 'Number or date: the quantile average.' }),
+    Type.Object(fan, { description: 'Number or date: the headline as a distribution.' }),
   ),
+  option_forecasts: Type.Array(Type.Number(), {
+    description: 'With options: the headline of each, in their order.',
+  }),
   option_probabilities: Type.Array(Type.Number(), {
     description: 'With options: mean probability of each, in their order.',
   }),
@@ -246,7 +273,7 @@ const stand_schema = Type.Object({
 const family_share = Type.Object({
   model_family: Type.String(),
   predictions: Type.Integer(),
-  contribution: nullable(Type.Number({ description: 'Part of `change`. The parts sum to it.' })),
+  contribution: nullable(Type.Number({ description: 'Part of `change`. The parts and the effect of a new fit sum to it.' })),
 });
 
 export type FamilyShare = Static<typeof family_share>;

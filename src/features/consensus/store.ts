@@ -405,7 +405,7 @@ export const listSnapshots = (
 interface TrendRow {
   readonly question_id: string;
   readonly at: Date;
-  /** The headline at that time; with options, the mean of the option that leads now. */
+  /** The headline at that time; with options, of the option that leads now. */
   readonly value: number | null;
   /** `is_day`, `is_week`: the value of a day or a week ago. `in_trend`: a point of the trend. */
   readonly is_day: boolean;
@@ -425,7 +425,7 @@ export const readTrends = (
     s.question_id, s.taken_at as at, s.is_day, s.is_week, s.in_trend,
     coalesce(
       (
-        select (o ->> 'mean_probability')::float8
+        select coalesce(o ->> 'forecast', o ->> 'mean_probability')::float8
         from json_array_elements(s.consensus -> 'options') o
         where o ->> 'option' = w.chosen
       ),

@@ -5,9 +5,9 @@ import { prediction_placed, prediction_revised } from '../events/catalogue.js';
 import { tagOf } from '../events/index.js';
 import { type LogEntry, readData } from '../events/log-entry.js';
 import { readShownCdf } from '../predictions/cdf-input.js';
-import { givenByCdf } from './numbers.js';
-import { logOdds } from './pool.js';
-import { type Forecast, givenBy, type Position, type Tally } from './rules.js';
+import { givenByCdf, number_parts } from './numbers.js';
+import { chancesIn, logOdds } from './pool.js';
+import { type Forecast, givenBy, type Tally } from './rules.js';
 
 /**
  * A question's tally counts the latest forecast of each prediction. It is a Redis hash of whole
@@ -19,6 +19,8 @@ import { type Forecast, givenBy, type Position, type Tally } from './rules.js';
  *   value                  how many predictions state it
  *   family:2,family:1      owners with these numbers of predictions from these families
  *   family|option          sum of the family's shares for the option, or for a part of a number
+ *   family|option|size     with options: sum of these predictions' log odds; missing if it is 0
+ *   option/share           how many predictions give the option this share, in basis points
  *   o, t                   offset and time of the last counted forecast
  *
  * A second hash, which only scripts read, has each owner's predictions. If an owner predicts again,
@@ -27,31 +29,42 @@ import { type Forecast, givenBy, type Position, type Tally } from './rules.js';
 
 const setScript = loadScript('tally-set-2.lua');
 
-/** The 4 in the key is the version of the format. */
+/** The 5 in the key is the version of the format. */
 export const tallyKey = (prefix: string, question_id: string): string =>
-  `${prefix}:{${tagOf(question_id)}}:tally:4:${question_id}`;
+  `${prefix}:{${tagOf(question_id)}}:tally:5:${question_id}`;
 export const tallyKeys = (prefix: string, question_id: string): readonly string[] => {
   const key = tallyKey(prefix, question_id);
   return [key, `${key}:owners`];
 };
 
-/** Writes a prediction as text without blanks: `family|side|value|log odds`. */
-export const saidIn = ({ family, yes, option, value }: Position): string =>
-  option === null
-    ? `${family}|${yes ? 'y' : 'n'}|${value}|${logOdds(value)}`
-    : `${family}|${option}|${value}|0`;
+/**
+ * Writes a prediction as text without blanks: `family|side|value|log odds`. With options, the log
+ * odds are 0, and then come the log odds and the shares of all options: `|x,x,x|share,share,share`.
+ */
+export const saidIn = ({ family, yes, option, value, given }: Forecast): string => {
+  if (option === null) return `${family}|${yes ? 'y' : 'n'}|${value}|${logOdds(value)}`;
+  const said = `${family}|${option}|${value}|0`;
+  if (given === null || given.length === number_parts) return said;
+  const chances = chancesIn(given);
+  return `${said}|${chances.map(logOdds).join(',')}|${chances.join(',')}`;
+};
 
 /** Returns the amounts that a prediction adds to the fields; its owner has `size` predictions. */
 export const fieldsOf = (said: string, size: number): readonly (readonly [string, number])[] => {
-  const [family, side, value, log_odds] = said.split('|');
+  const [family, side, value, log_odds, option_odds, chances] = said.split('|');
   const cell = `${family}|${side}|${size}`;
+  const listOf = (text = ''): readonly string[] => (text === '' ? [] : text.split(','));
   return [
     [`${cell}|n`, 1],
     [`${cell}|v`, Number(value)],
     [`${cell}|x`, Number(log_odds)],
     [value as string, 1],
+    ...listOf(option_odds).map((x, n) => [`${family}|${n}|${size}`, Number(x)] as const),
+    ...listOf(chances).map((chance, n) => [`${n}/${chance}`, 1] as const),
   ];
 };
+
+const isOptionOdds = (field: string): boolean => field.split('|').length === 3;
 
 /** Returns the field for owners whose predictions are from these families. */
 export const mixField = (families: Iterable<string>): string => {
@@ -124,15 +137,19 @@ export const makeCounter = () => {
   const add = (field: string, by: number): void => {
     cells.set(field, (cells.get(field) ?? 0) + by);
   };
+  const removeEmpty = (): void => {
+    for (const [field, sum] of cells) if (sum === 0 && isOptionOdds(field)) cells.delete(field);
+  };
   return {
-    add({ owner, given, ...position }: Owned): void {
-      const said = saidIn(position);
+    add({ owner, ...forecast }: Owned): void {
+      const { family, given } = forecast;
+      const said = saidIn(forecast);
       const of_owner = owners.get(owner);
       if (of_owner === undefined) owners.set(owner, [said]);
       else of_owner.push(said);
       if (given === null) return;
-      const sum = sums.get(position.family) ?? given.map(() => 0);
-      sums.set(position.family, sum);
+      const sum = sums.get(family) ?? given.map(() => 0);
+      sums.set(family, sum);
       for (let n = 0; n < given.length; n += 1) sum[n]! += given[n]!;
     },
     /** Call this only once. Yields the number of forecasts counted since the last yield. */
@@ -147,6 +164,7 @@ export const makeCounter = () => {
         add(mixField(all_said.map((said) => said.split('|', 1)[0] as string)), 1);
         yield all_said.length;
       }
+      removeEmpty();
       return { cells, owners };
     },
   };
@@ -191,18 +209,29 @@ export const readCells = (
   const cells = new Map<string, MutableCell>();
   const given = new Map<string, number[]>();
   const values = new Map<number, number>();
+  const option_cells = new Map<string, { family: string; size: number; log_odds: number[] }>();
+  const option_values: Map<number, number>[] = [];
   const mixes: Tally['mixes'][number][] = [];
   for (const [field, count] of fields) {
     const [family = '', side, size, what] = field.split('|');
     if (side === undefined) {
+      const [option, chance] = field.split('/');
       if (field.includes(':')) mixes.push({ families: readMix(field), owners: count });
-      else values.set(Number(field), count);
+      else if (chance === undefined) values.set(Number(field), count);
+      else (option_values[Number(option)] ??= new Map()).set(Number(chance), count);
       continue;
     }
-    if (what === undefined) {
+    if (size === undefined) {
       const sums = given.get(family) ?? [];
       sums[Number(side)] = count;
       given.set(family, sums);
+      continue;
+    }
+    if (what === undefined) {
+      const key = `${family}|${size}`;
+      const cell = option_cells.get(key) ?? { family, size: Number(size), log_odds: [] };
+      option_cells.set(key, cell);
+      cell.log_odds[Number(side)] = count;
       continue;
     }
     const key = field.slice(0, -2);
@@ -213,7 +242,16 @@ export const readCells = (
     cells.set(key, cell);
     cell[what === 'n' ? 'count' : what === 'v' ? 'sum' : 'log_odds'] = count;
   }
-  return { cells: [...cells.values()], values, mixes, given, offset, updated_at };
+  return {
+    cells: [...cells.values()],
+    values,
+    mixes,
+    given,
+    option_cells: [...option_cells.values()],
+    option_values,
+    offset,
+    updated_at,
+  };
 };
 
 /** Returns undefined if Redis has no tally. */

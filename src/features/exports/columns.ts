@@ -337,7 +337,7 @@ export const prediction_columns: readonly Column[] = [
   ...own_columns,
 ];
 
-export const consensus_schema = 'prediction-forum/consensus-history/4';
+export const consensus_schema = 'prediction-forum/consensus-history/5';
 
 export const consensus_columns: readonly Column[] = [
   column('question_id', 'text', 'UUIDv7; questions are in this order.'),
@@ -346,8 +346,8 @@ export const consensus_columns: readonly Column[] = [
   column('revision', 'integer', 'Revision of its forecast, from 0.'),
   column('created_at', 'time', 'Time of that forecast; rows of a question are in this order.'),
   column('count', 'integer', 'Predictions so far.'),
-  column('forecast', 'number', 'Pooled forecast; for multi, the mean of leading_option.'),
-  free('leading_option', 'The option with the highest mean; null for binary.'),
+  column('forecast', 'number', 'The headline; for multi, that of leading_option.'),
+  free('leading_option', 'The option with the highest headline; null for binary.'),
   column('yes_percent', 'number', 'Share of YES, or of first choices on leading_option.'),
   column('mean_probability', 'number', 'Mean chance of YES in percent; null for multi.'),
   column('median_probability', 'number', 'Median chance of YES; null for multi.'),
@@ -357,8 +357,9 @@ export const consensus_columns: readonly Column[] = [
   column(
     'quantiles',
     'json',
-    'For a number or date: 5, 25, 50, 75 and 95 % of the quantile average.',
+    'For a number or date: 5, 25, 50, 75 and 95 % of the headline.',
   ),
+  column('option_forecasts', 'numbers', 'Headline of each option, in order; null without options.'),
   column(
     'option_probabilities',
     'numbers',

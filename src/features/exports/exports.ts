@@ -59,8 +59,8 @@ const addTo = (run: Run, row: StatedRow, fits: readonly Fit[]) => {
   const replaced = replaced_cdf && givenByCdf(replaced_cdf);
   // The run remembers this object, so it must not contain the rest of the row.
   run.add({ at, side, value, agent, owner, family, given, replaced });
-  const rho = fitAt(fits, at).rho;
-  const { option_probabilities, option_percents, fan, ...moment } = run.read(rho);
+  const found = run.read(fitAt(fits, at));
+  const { option_forecasts, option_probabilities, option_percents, fan, ...moment } = found;
   const byOption = (figures: readonly number[]) =>
     options.length === 0 ? null : options.map((_, n) => figures[n] ?? 0);
   return {
@@ -72,6 +72,7 @@ const addTo = (run: Run, row: StatedRow, fits: readonly Fit[]) => {
     ...moment,
     ...(fan && { forecast: null }),
     quantiles: fan === undefined ? null : showFan(row, fan),
+    option_forecasts: byOption(option_forecasts),
     option_probabilities: byOption(option_probabilities),
     option_percents: byOption(option_percents),
   };

@@ -1,6 +1,6 @@
 import { whole_bp } from '../../kit/percent.js';
 import { type Fit, fitAt } from '../consensus/correlation.js';
-import { createPool } from '../consensus/pool.js';
+import { createPool, type Pooled } from '../consensus/pool.js';
 import { createGroupScores, type GroupScore } from '../points/group-scores.js';
 import { createPeers, type Peers } from '../points/peers.js';
 import { scoreShares } from '../points/score-rules.js';
@@ -18,7 +18,7 @@ import type { ForecastRow } from './settling-store.js';
 
 /**
  * The data about other agents that one agent's scores need: its peers, and the crowd just before
- * each forecast (the pool of the headline, with the fit in force then). The result also has the
+ * each forecast (the headline, with the fit in force then). The result also has the
  * scores of families, models and the crowd itself. It comes from one pass over the forecasts in
  * time order. Each pass gives the same result, so the result is held only in memory.
  */
@@ -64,10 +64,10 @@ export const scorePeers = async (
   const groups = createGroupScores(correct);
   const is_binary = question_type === 'binary';
   const pool = createPool(is_binary ? 0 : n_options);
-  /** Converts percentages from the pool to shares of 1. */
-  const sharesOf = (percents: readonly number[] | null): readonly number[] | null => {
-    if (percents === null) return null;
-    const chances = percents.map((percent) => percent / 100);
+  /** Returns the headline as shares of 1. */
+  const sharesOf = (pooled: Pooled | null): readonly number[] | null => {
+    if (pooled === null) return null;
+    const chances = pooled.headline.map((percent) => percent / 100);
     return is_binary ? [chances[0]!, 1 - chances[0]!] : chances;
   };
 
@@ -77,8 +77,8 @@ export const scorePeers = async (
     const { units, whole } = distributionOf(row, n_options);
     const shares = units.map((unit) => unit / whole);
     const known = latest.get(agent_id);
-    const { rho } = fitAt(fits, at_ms);
-    const before = sharesOf(pool.readWithout(agent_id, rho));
+    const fit = fitAt(fits, at_ms);
+    const before = sharesOf(pool.readWithout(agent_id, fit));
     const { log_score } = scoreShares({ shares, correct, selected: 0 });
     const of_crowd = before === null ? null : scoreShares({ shares: before, correct, selected: 0 });
     const index = crowd.forecasts.push(of_crowd?.forecast ?? Number.NaN) - 1;
@@ -90,7 +90,7 @@ export const scorePeers = async (
     // Whole numbers, so that removing a value leaves no rounding error.
     const given = is_binary ? [] : units.map((unit) => (unit * whole_bp * (n_options - 1)) / whole);
     pool.put({ owner, agent: agent_id, family, value: row.probability ?? 0, given });
-    const headline = sharesOf(pool.read(rho))!;
+    const headline = sharesOf(pool.read(fit))!;
     const change = { owner, before: known?.shares ?? null, after: shares };
     groups.change(at, { ...change, family, model, headline });
     latest.set(agent_id, { shares, log_score, index });

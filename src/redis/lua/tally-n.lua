@@ -19,13 +19,27 @@ end
 
 -- Adds (sign 1) or removes (-1) a prediction of an owner who has `size`. Adding 0 makes 0 of -0.
 local function add(tally, said, size, sign)
-  local place, value, log_odds = string.match(said, '^(.+)|(%d+)|(-?%d+)$')
-  local cell = place .. '|' .. size
+  local family, side, value, log_odds, option_odds, chances =
+    string.match(said, '^([^|]+)|([^|]+)|(%d+)|(-?%d+)|?([^|]*)|?([^|]*)$')
+  local cell = family .. '|' .. side .. '|' .. size
   local left = move(tally, cell .. '|n', sign)
   move(tally, cell .. '|v', sign * value + 0)
   move(tally, cell .. '|x', sign * log_odds + 0)
   if left == 0 then call('HDEL', tally, cell .. '|n', cell .. '|v', cell .. '|x') end
   if move(tally, value, sign) == 0 then call('HDEL', tally, value) end
+  -- With options: the log odds and the share of each option. A missing field is 0.
+  local n = 0
+  for x in string.gmatch(option_odds, '[^,]+') do
+    local field = family .. '|' .. n .. '|' .. size
+    if move(tally, field, sign * x + 0) == 0 then call('HDEL', tally, field) end
+    n = n + 1
+  end
+  n = 0
+  for chance in string.gmatch(chances, '[^,]+') do
+    local field = n .. '/' .. chance
+    if move(tally, field, sign) == 0 then call('HDEL', tally, field) end
+    n = n + 1
+  end
 end
 
 local function addMix(tally, all, sign)
