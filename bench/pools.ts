@@ -41,7 +41,7 @@ const pool_names = Object.keys(pools) as readonly PoolName[];
 const poolOf = (forecasts: Forecasts, rho: number): number => {
   const pool = createPool(0);
   for (const one of forecasts) pool.put({ ...one, given: [] });
-  return (pool.read(rho)?.[0] ?? 0) / 100;
+  return (pool.read({ rho, weights: null })?.headline[0] ?? 0) / 100;
 };
 
 /** The mean Brier score of a pool. Each half of the questions is pooled with the ρ of the other half. */

@@ -73,7 +73,7 @@ const differenceOf = (question: Question, consensus: Consensus, family: string):
   const crowd =
     consensus.question_type === 'binary'
       ? [typeof consensus.forecast === 'number' ? consensus.forecast : null]
-      : (consensus.options ?? []).map(({ mean_probability }) => mean_probability);
+      : (consensus.options ?? []).map(({ forecast = null }) => forecast);
   const found = stated.flatMap((one, n) => {
     const other = crowd[n];
     if (other === null || other === undefined) return [];

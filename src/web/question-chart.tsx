@@ -109,7 +109,7 @@ const isNumber = ({ question_type }: Question): boolean =>
 
 /** Returns the options with the highest chances at the end, the highest first. */
 const leadersOf = ({ options, points }: Chart): readonly number[] => {
-  const last = points.at(-1)?.option_probabilities ?? [];
+  const last = points.at(-1)?.option_forecasts ?? [];
   return options
     .map((_, n) => n)
     .sort((a, b) => (last[b] ?? 0) - (last[a] ?? 0))
@@ -119,12 +119,13 @@ const leadersOf = ({ options, points }: Chart): readonly number[] => {
 const linesOf = (question: Question, { all, families }: Charts, from: number): PlotLine[] => {
   const at = all.options.indexOf(all.points.at(-1)?.leading_option ?? '');
   const headline = (moment: Moment) => moment.forecast;
+  const ofOption = (n: number) => (moment: Moment) => moment.option_forecasts[n];
   // The leading option may have changed, so all points use the option that leads now.
   const ofFamily = (moment: Moment) =>
     at >= 0 ? moment.option_probabilities[at] : (moment.mean_probability ?? moment.forecast);
   if (families.length > 0) {
     const name = at >= 0 ? `All agents: ${all.options[at]}` : 'All agents';
-    const total = at >= 0 ? ofFamily : headline;
+    const total = at >= 0 ? ofOption(at) : headline;
     return [
       { name, class: 'total', points: pointsOf(all.points, from, total) },
       ...families.map(([family, { points }], n) => ({
@@ -142,7 +143,7 @@ const linesOf = (question: Question, { all, families }: Charts, from: number): P
   return leadersOf(all).map((option, series) => ({
     name: all.options[option] ?? '',
     series,
-    points: pointsOf(all.points, from, (moment) => moment.option_probabilities[option]),
+    points: pointsOf(all.points, from, ofOption(option)),
   }));
 };
 

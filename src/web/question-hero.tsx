@@ -13,12 +13,12 @@ type Brief = Operations['getIntelBrief']['returns'];
 const verdictText = (question: Question, consensus: Consensus): string | null => {
   const verdict = verdictOf(question, consensus);
   if (verdict === null) return null;
-  const { quantile_average } = consensus;
+  const { headline } = consensus;
   const why =
     verdict === 'right'
       ? 'the outcome lies in its 90% range'
       : 'the outcome lies outside its 90% range';
-  return `The crowd was ${verdict}${quantile_average === undefined ? '' : `: ${why}`}.`;
+  return `The crowd was ${verdict}${headline === undefined ? '' : `: ${why}`}.`;
 };
 
 const captionOf = ({ question_type }: Question, leader: string | null) =>
@@ -40,9 +40,9 @@ interface HeroProps {
 
 const Bars = ({ question, consensus }: Pick<HeroProps, 'question' | 'consensus'>) => (
   <OptionBars
-    options={(consensus.options ?? []).map(({ option, mean_probability }) => ({
+    options={(consensus.options ?? []).map(({ option, forecast }) => ({
       option: question.correct_options?.includes(option) ? `${option} ✓` : option,
-      percent: mean_probability ?? 0,
+      percent: forecast ?? 0,
     }))}
   />
 );
@@ -77,7 +77,7 @@ const Over = ({ question, consensus, brief }: HeroProps) => {
 };
 
 const Expected = ({ question, consensus, brief }: HeroProps) => {
-  const { forecast, leading_option, total_predictions, quantile_average } = consensus;
+  const { forecast, leading_option, total_predictions, headline } = consensus;
   const changeOf = (window: string): number | null =>
     brief.momentum.windows.find(({ name }) => name === window)?.change ?? null;
   const changes = [
@@ -91,15 +91,15 @@ const Expected = ({ question, consensus, brief }: HeroProps) => {
         <span>{captionOf(question, leading_option)}</span>
       </p>
       <p class="facts">
-        {quantile_average === undefined ? (
+        {headline === undefined ? (
           changes.map(
             ([points, over]) =>
               points !== null && <Change key={over} points={points} over={over} />,
           )
         ) : (
           <span>
-            50% chance between {valueText(quantile_average.p25, question)} and{' '}
-            {valueText(quantile_average.p75, question)}
+            50% chance between {valueText(headline.p25, question)} and{' '}
+            {valueText(headline.p75, question)}
           </span>
         )}
         <span>{countText(total_predictions, 'forecast')}</span>

@@ -9,7 +9,16 @@ import { groupBy } from '../../src/kit/group-by.js';
 interface Fit {
   readonly number: number;
   readonly rho: number;
+  /** The weights of the headline's candidates; null for a fit from before the mixture. */
+  readonly weights: { readonly chance: readonly number[] } | null;
 }
+
+const quarter = 1 / 4;
+const first_fit: Fit = {
+  number: 0,
+  rho: 0.6,
+  weights: { chance: [quarter, quarter, quarter, quarter] },
+};
 
 interface Question {
   readonly id: string;
@@ -45,8 +54,8 @@ const groups = <T>(all: readonly T[], keyOf: (one: T) => unknown): (readonly T[]
 
 const statedBy = ({ probability, confidence }: Stated): number => probability ?? confidence;
 
-const quartile = (all: readonly Stated[], q: number): number | null => {
-  const sorted = all.map(statedBy).sort((a, b) => a - b);
+const quartile = (values: readonly number[], q: number): number | null => {
+  const sorted = [...values].sort((a, b) => a - b);
   const rank = (sorted.length - 1) * q;
   const [low = 0, high = 0] = [sorted[Math.floor(rank)], sorted[Math.ceil(rank)]];
   // The quartile in quarters of a basis point, which is an integer.
@@ -54,21 +63,25 @@ const quartile = (all: readonly Stated[], q: number): number | null => {
   return sorted.length === 0 ? null : round2(exact, 400);
 };
 
+const logistic = (x: number): number => 100 / (1 + Math.exp(-x));
+
+interface Asked {
+  readonly is_binary: boolean;
+  readonly rho: number;
+  /** For YES or for each option, the stated chance in basis points. */
+  readonly chances: readonly ((one: Stated) => number)[];
+}
+
 /** Figures that cap the weight of owners and families, by the formulas of `capped-log-odds-2`. */
-const poolOf = (all: readonly Stated[], is_binary: boolean, rho: number) => {
+const poolOf = (all: readonly Stated[], { is_binary, rho, chances }: Asked) => {
   const owners = groups(all, ({ owner }) => owner);
   const weights = new Map(owners.flatMap((own) => own.map((one) => [one, 1 / own.length])));
   const weightOf = (some: readonly Stated[]) => sum(some.map((one) => weights.get(one) ?? 0));
   const families = groups(all, ({ family }) => family).map((own) => {
     const w = weightOf(own);
-    const odds = own.map((one) => {
-      const p = Math.min(9_900, Math.max(100, statedBy(one)));
-      return (weights.get(one) ?? 0) * Number(Math.log(p / (10_000 - p)).toFixed(9));
-    });
-    return { own, w, v: w / (1 + 0.25 * Math.max(0, w - 1)), l: sum(odds) / w };
+    return { own, w, v: w / (1 + 0.25 * Math.max(0, w - 1)) };
   });
   const v = sum(families.map((one) => one.v));
-  const pooled = sum(families.map((one) => one.v * one.l)) / v;
   const shares = owners.map((mine) =>
     sum(
       families.map(
@@ -78,6 +91,26 @@ const poolOf = (all: readonly Stated[], is_binary: boolean, rho: number) => {
   );
   const n = all.length === 0 ? 0 : 1 / (rho + (1 - rho) * sum(shares.map((a) => a ** 2)));
   const factor = (3 * n) / (Math.sqrt(3 * n ** 2 - 3 * n + 1) + 2);
+  const lists = chances.map((chanceIn) => {
+    const x = (one: Stated) => {
+      const p = Math.min(9_900, Math.max(100, chanceIn(one)));
+      return Number(Math.log(p / (10_000 - p)).toFixed(9));
+    };
+    const weighted = (some: readonly Stated[]) =>
+      sum(some.map((one) => (weights.get(one) ?? 0) * x(one)));
+    const pooled = sum(families.map(({ own, w, v: capped }) => (capped * weighted(own)) / w)) / v;
+    const mean = sum(owners.map((own) => sum(own.map(x)) / own.length)) / owners.length;
+    return [
+      quartile(all.map(chanceIn), 0.5) ?? 0,
+      logistic(mean),
+      logistic(factor * pooled),
+      logistic(((1 + factor) / 2) * pooled),
+    ];
+  });
+  const candidates = [0, 1, 2, 3].map((i) => {
+    const list = lists.map((one) => one[i] as number);
+    return is_binary ? list : list.map((one) => (100 * one) / sum(list));
+  });
   const means = owners.map((own) => sum(own.map(statedBy)) / own.length);
   const [leader = 0, second = Number.NaN] = groups(
     all,
@@ -86,14 +119,17 @@ const poolOf = (all: readonly Stated[], is_binary: boolean, rho: number) => {
     .map((side) => Math.round(weightOf(side) * 1e9) / 1e9)
     .sort((a, b) => b - a);
   const has_pool = is_binary && all.length > 0;
-  return {
+  const figures = {
     by_owner_mean: has_pool ? shown(sum(means) / means.length / 100) : null,
     effective_forecasters: shown(n),
     extremizing: has_pool ? shown(factor) : null,
-    pooled: has_pool ? shown(100 / (1 + Math.exp(-factor * pooled))) : null,
+    pooled: has_pool ? shown(candidates[2]?.[0] as number) : null,
     contested: owners.length >= 5 && second * 2 >= leader,
   };
+  return { candidates, figures };
 };
+
+const names = ['median', 'mean_log_odds', 'pooled', 'half_extremized'];
 
 const consensusOf = (question: Question, all: readonly Stated[], fit: Fit) => {
   const { id, question_type, options } = question;
@@ -105,8 +141,29 @@ const consensusOf = (question: Question, all: readonly Stated[], fit: Fit) => {
   };
   const meanOf = (some: readonly Stated[], n: number) =>
     round2(sum(some.map(givenTo(n))), 100 * others * some.length);
-  const sums = options.map((_, n) => sum(all.map(givenTo(n))));
-  const leading = all.length === 0 ? -1 : sums.indexOf(Math.max(...sums));
+  const chances = is_binary
+    ? [statedBy]
+    : options.map((_, n) => (one: Stated) => Math.round(givenTo(n)(one) / others));
+  const pool = poolOf(all, { is_binary, rho: fit.rho, chances });
+  const means = options.map((_, n) => sum(all.map(givenTo(n))) / others / all.length / 100);
+  const old = is_binary ? (pool.candidates[2] as readonly number[]) : means;
+  const headline =
+    fit.weights === null
+      ? old
+      : chances.map((_, n) =>
+          sum(pool.candidates.map((list, i) => (fit.weights?.chance[i] ?? 0) * (list[n] ?? 0))),
+        );
+  const exact = headline.map((one) => Math.round(one * 1e9));
+  const leading = all.length === 0 || is_binary ? -1 : exact.indexOf(Math.max(...exact));
+  const at = Math.max(0, leading);
+  const candidates =
+    fit.weights === null
+      ? [{ name: is_binary ? 'pooled' : 'mean', weight: 1, forecast: shown(old[at] ?? 0) }]
+      : pool.candidates.map((list, i) => ({
+          name: names[i],
+          weight: fit.weights?.chance[i],
+          forecast: shown(list[at] ?? 0),
+        }));
   const isYes = (one: Stated) => one.prediction ?? one.selected_option === leading;
   const yes_count = all.filter(isYes).length;
   const percentOf = (count: number, of: readonly Stated[]) => round2(100 * count, of.length);
@@ -118,6 +175,7 @@ const consensusOf = (question: Question, all: readonly Stated[], fit: Fit) => {
       option,
       count: own.length,
       percent: percentOf(own.length, all),
+      forecast: all.length === 0 ? null : shown(headline[n] as number),
       mean_probability: meanOf(all, n),
       avg_confidence: confidence(own),
     };
@@ -130,12 +188,11 @@ const consensusOf = (question: Question, all: readonly Stated[], fit: Fit) => {
     mean_probability: probability(own),
     ...(is_binary ? {} : { option_probabilities: options.map((_, n) => meanOf(own, n)) }),
   }));
-  const pool = poolOf(all, is_binary, fit.rho);
   return {
     question_id: id,
     question_type,
     total_predictions: all.length,
-    forecast: is_binary ? pool.pooled : (shown_options[leading]?.mean_probability ?? null),
+    forecast: all.length === 0 ? null : shown(headline[at] as number),
     leading_option: options[leading] ?? null,
     yes_count,
     no_count: all.length - yes_count,
@@ -143,16 +200,17 @@ const consensusOf = (question: Question, all: readonly Stated[], fit: Fit) => {
     no_percent: percentOf(all.length - yes_count, all),
     avg_confidence: confidence(all),
     mean_probability: probability(all),
-    median_probability: is_binary ? quartile(all, 0.5) : null,
-    p25: is_binary ? quartile(all, 0.25) : null,
-    p75: is_binary ? quartile(all, 0.75) : null,
+    median_probability: is_binary ? quartile(all.map(statedBy), 0.5) : null,
+    p25: is_binary ? quartile(all.map(statedBy), 0.25) : null,
+    p75: is_binary ? quartile(all.map(statedBy), 0.75) : null,
     histogram: Array.from({ length: 10 }, (_, bin) => {
       return all.filter((one) => Math.min(9, Math.floor(statedBy(one) / 1_000)) === bin).length;
     }),
     ...(is_binary ? {} : { options: shown_options }),
     model_breakdown: families.sort((a, b) => (a.model_family < b.model_family ? -1 : 1)),
-    ...pool,
-    method: 'capped-log-odds-2',
+    ...pool.figures,
+    method: fit.weights === null ? 'capped-log-odds-2' : 'mixture-1',
+    candidates: all.length === 0 ? [] : candidates,
     rho: fit.rho,
     fit: fit.number,
   };
@@ -165,7 +223,7 @@ const consensusOf = (question: Question, all: readonly Stated[], fit: Fit) => {
  */
 export const recomputeConsensus = async (
   sql: Sql,
-  fit: Fit = { number: 0, rho: 0.6 },
+  fit: Fit = first_fit,
   at: Date = new Date('9999-01-01'),
 ): Promise<ReadonlyMap<string, unknown>> => {
   const [questions, predictions] = await Promise.all([

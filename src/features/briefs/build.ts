@@ -95,11 +95,20 @@ const asideOf = (
   };
 };
 
-const windowsOf = ({ question, windows }: BriefInput): Window[] => {
+/** Returns the headline of YES, or of an option. */
+const chanceOf = (consensus: Consensus, side: number): number | null =>
+  consensus.options === undefined
+    ? chanceIn(consensus)
+    : (consensus.options[side]?.forecast ?? null);
+
+const windowsOf = (
+  { question, consensus, windows }: BriefInput,
+  { first }: Sides,
+): Window[] => {
   const sides = sidesOf(question).length;
-  return windows.map(({ name, since, count_new, given_new, ...window }) => {
-    const from = meanGiven(window.given_before, window.count_before, sides);
-    const to = meanGiven(window.given_now, window.count_now, sides);
+  return windows.map(({ name, since, before, count_new, given_new }) => {
+    const from = before === undefined ? null : chanceOf(before, first);
+    const to = chanceOf(consensus, first);
     return {
       name,
       since: since.toISOString(),
@@ -190,11 +199,8 @@ const resolutionOf = ({ question, consensus }: BriefInput): Brief['resolution'] 
 };
 
 /** Returns the quantiles of a number or a date. Empty for other questions. */
-const quantilesIn = ({ quantile_average }: Consensus) => {
-  if (quantile_average === undefined) return {};
-  const { quantiles: _, ...quantiles } = quantile_average;
-  return { quantiles };
-};
+const quantilesIn = ({ headline: quantiles }: Consensus) =>
+  quantiles === undefined ? {} : { quantiles };
 
 const stateOf = ({ question, consensus }: BriefInput, { leading }: Sides): Brief['state'] => ({
   total_predictions: consensus.total_predictions,
@@ -213,6 +219,7 @@ const stateOf = ({ question, consensus }: BriefInput, { leading }: Sides): Brief
   p25: consensus.p25,
   p75: consensus.p75,
   pooled: consensus.pooled,
+  candidates: consensus.candidates,
   by_owner_mean: consensus.by_owner_mean,
   avg_confidence: consensus.avg_confidence,
   contested: consensus.contested,
@@ -236,8 +243,8 @@ export const buildBrief = (input: BriefInput): Brief => {
     headline: [],
     state: stateOf(input, sides),
     momentum: {
-      measure: isNumber(question) ? position : `the mean probability of ${position}`,
-      windows: windowsOf(input),
+      measure: isNumber(question) ? position : `the chance of ${position}`,
+      windows: windowsOf(input, sides),
     },
     families: {
       effective_forecasters: consensus.effective_forecasters,

@@ -4,7 +4,7 @@ import type { Consensus } from '../consensus/rules.js';
 import { brier_convention } from '../points/score-rules.js';
 import type { QuestionRow } from '../questions/index.js';
 import { type Decided, outcomeText, positionOf, type Shape, thousandth } from './rules.js';
-import type { Contested, Resolved } from './schema.js';
+import type { Contested, Mover, Resolved } from './schema.js';
 
 /** Rules for the daily insights: reading the requested day and building lists from its rows. */
 
@@ -14,6 +14,8 @@ const minute_ms = 60_000;
 export const daily_limits = {
   listed: 10,
   top: 5,
+  /** Number of questions whose headlines are compared to find the movers. */
+  compared: 50,
   resolved: 1_000,
   min_before: 3,
   min_points: 1,
@@ -80,13 +82,54 @@ export const contestedOf = (rows: readonly SideRow[]): readonly Contested[] =>
     .sort((a, b) => contestOf(b) - contestOf(a) || (a.question_id < b.question_id ? -1 : 1))
     .slice(0, daily_limits.top);
 
+export interface MovedRow {
+  readonly question_id: string;
+  readonly question: string;
+  readonly predictions_before: number;
+  readonly predictions_after: number;
+}
+
+/** The consensus of a question at the start and at the end of a day. */
+export interface Ends {
+  readonly before: Consensus;
+  readonly after: Consensus;
+}
+
+/** Returns the largest changes of the headline: for YES, or for the option that changed most. */
+export const moversOf = (
+  rows: readonly MovedRow[],
+  endsOf: (question_id: string) => Ends | undefined,
+): readonly Mover[] =>
+  rows
+    .flatMap((row): Mover[] => {
+      const ends = endsOf(row.question_id);
+      if (ends === undefined) return [];
+      const from = crowdOf(ends.before);
+      const moves = crowdOf(ends.after).map((after, side) => {
+        const before = from[side] ?? after;
+        const option = ends.after.options?.[side]?.option ?? null;
+        return { side, option, before, after, change: shown(after - before) };
+      });
+      const [first] = moves
+        .filter(({ option, side }) => option !== null || side === 1)
+        .sort((a, b) => Math.abs(b.change) - Math.abs(a.change));
+      if (first === undefined || Math.abs(first.change) < daily_limits.min_points) return [];
+      const { side: _, ...move } = first;
+      return [{ ...row, ...move }];
+    })
+    .sort(
+      (a, b) =>
+        Math.abs(b.change) - Math.abs(a.change) || (a.question_id < b.question_id ? -1 : 1),
+    )
+    .slice(0, daily_limits.top);
+
 export interface ResolvedRow extends Shape, Decided, Pick<QuestionRow, 'question' | 'revision'> {
   readonly question_id: string;
   readonly median_agent_brier: number | null;
   readonly best_agent_brier: number | null;
 }
 
-type Crowd = Pick<Consensus, 'forecast' | 'quantile_average' | 'options' | 'total_predictions'>;
+type Crowd = Pick<Consensus, 'forecast' | 'headline' | 'options' | 'total_predictions'>;
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, one) => sum + one, 0);
 
@@ -95,7 +138,7 @@ const crowdOf = (crowd: Crowd): readonly number[] => {
   const { options } = crowd;
   const forecast = chanceIn(crowd);
   if (forecast === null) return [];
-  return options?.map((one) => one.mean_probability ?? 0) ?? [shown(100 - forecast), forecast];
+  return options?.map((one) => one.forecast ?? one.mean_probability ?? 0) ?? [shown(100 - forecast), forecast];
 };
 
 /**

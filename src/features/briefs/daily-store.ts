@@ -1,6 +1,6 @@
 import type { Db } from '../../db/client.js';
 import { givenSides, stoodAt, timedForecasts } from '../predictions/index.js';
-import { type Day, daily_limits, type ResolvedRow, type SideRow } from './daily-rules.js';
+import { type Day, daily_limits, type MovedRow, type ResolvedRow, type SideRow } from './daily-rules.js';
 
 /** Queries for the daily insights. Columns have the same names as in the API. */
 
@@ -18,8 +18,11 @@ const predictedOn = (db: Db, { from, to }: Day) => db`
   from earlier_forecasts
   where created_at >= ${from} and created_at < ${to}`;
 
-/** Reads the largest changes of the mean: for YES, or for the option that changed most. */
-export const readMovers = (db: Db, day: Day) => db`
+/**
+ * Reads the questions whose mean changed most: for YES, or for the option that changed most. The
+ * means only select the questions for which the headlines are computed.
+ */
+export const readMoved = (db: Db, day: Day) => db<MovedRow[]>`
   with moved as materialized (${predictedOn(db, day)}),
   sums as (
     select
@@ -50,18 +53,15 @@ export const readMovers = (db: Db, day: Day) => db`
     cross join lateral (select greatest(cardinality(options) - 1, 1) as others) o
   ),
   strongest as (
-    select distinct on (question_id) *
+    select question_id, predictions_before, predictions_after, max(abs(after - before)) as moved
     from means
-    order by question_id, abs(after - before) desc, side
+    group by question_id, predictions_before, predictions_after
   )
-  select
-    s.question_id, q.question, s.options[s.side + 1] as option, s.before::float8, s.after::float8,
-    (s.after - s.before)::float8 as change, s.predictions_before, s.predictions_after
+  select s.question_id, q.question, s.predictions_before, s.predictions_after
   from strongest s
   join questions q on q.id = s.question_id
-  where abs(s.after - s.before) >= ${daily_limits.min_points}
-  order by abs(s.after - s.before) desc, s.question_id
-  limit ${daily_limits.top}`;
+  order by s.moved desc, s.question_id
+  limit ${daily_limits.compared}`;
 
 /** Counts the forecasts per side at the end of the day, for questions with a forecast that day. */
 export const readSides = (db: Db, day: Day) => db<SideRow[]>`

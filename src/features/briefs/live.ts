@@ -3,9 +3,10 @@ import type { Deps } from '../../http/deps.js';
 import { makeCache, makeQueue } from '../../kit/cache.js';
 import type { LiveConsensus } from '../consensus/index.js';
 import { isNumber } from '../consensus/numbers.js';
+import type { Consensus } from '../consensus/rules.js';
 import type { QuestionRow } from '../questions/index.js';
 import { buildBrief } from './build.js';
-import { contestedOf, type Day, resolvedOf } from './daily-rules.js';
+import { contestedOf, type Day, moversOf, resolvedOf } from './daily-rules.js';
 import * as daily from './daily-store.js';
 import { brief_limits, chooseArguments, hourOf, rankSides, sidesOf } from './rules.js';
 import type { Brief } from './schema.js';
@@ -24,10 +25,20 @@ const endOf = ({ status, closes_at }: QuestionRow, life: store.LifeRow, now: Dat
   return status === 'open' || status === 'draft' ? null : closes_at;
 };
 
+/** Returns the consensus of the forecasts made before a time, by question. */
+const consensusBefore = async (
+  live: LiveConsensus,
+  ids: readonly string[],
+  end: Date,
+): Promise<ReadonlyMap<string, Consensus>> => {
+  const at = new Date(end.getTime() - 1);
+  const found = await live.findAll(ids, at);
+  return new Map(found.map((one) => [one.question_id, one]));
+};
+
 const readInput = async (
-  sql: Deps['sql'],
+  { sql, live, now }: { readonly sql: Deps['sql']; readonly live: LiveConsensus; readonly now: Date },
   subject: Pick<store.BriefInput, 'question' | 'consensus' | 'sees_reasoning'>,
-  now: Date,
 ): Promise<store.BriefInput> => {
   const { question, consensus, sees_reasoning } = subject;
   const { id, status } = question;
@@ -35,13 +46,19 @@ const readInput = async (
   const life = await store.readLife(sql, id);
   const ended_at = endOf(question, life, now);
   const as_of = hourOf(now, ended_at);
-  const [windows, newest, voted, disputes] = await Promise.all([
-    // Windows compare mean chances. Numbers and dates have no chances.
+  const [counted, newest, voted, disputes] = await Promise.all([
+    // Windows compare chances. Numbers and dates have no chances.
     isNumber(question) ? [] : store.readWindows(sql, id, { side: sides.first, as_of }),
     store.readNewest(sql, id, brief_limits.newest),
     store.readVoted(sql, id, sidesOf(question), brief_limits.voted_a_side),
     status === 'resolved' ? store.readOpenDisputes(sql, id, brief_limits.disputes) : [],
   ]);
+  const windows = await Promise.all(
+    counted.map(async (window) => ({
+      ...window,
+      before: (await consensusBefore(live, [id], window.since)).get(id),
+    })),
+  );
   const sample = [...new Map([...newest, ...voted].map((row) => [row.id, row])).values()];
   const chosen = chooseArguments(question, sides, sees_reasoning ? sample : []);
   const ids = [...chosen.for, ...chosen.against].map((row) => row.id);
@@ -75,7 +92,8 @@ export const createBriefs = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>, live: 
       briefs.get(`${question.id} ${sees_reasoning}`, () =>
         limit(async () => {
           const consensus = await live.read(question);
-          return buildBrief(await readInput(sql, { question, consensus, sees_reasoning }, clock()));
+          const subject = { question, consensus, sees_reasoning };
+          return buildBrief(await readInput({ sql, live, now: clock() }, subject));
         }),
       ),
     forget(question_id: string): void {
@@ -86,8 +104,8 @@ export const createBriefs = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>, live: 
 export type Briefs = ReturnType<typeof createBriefs>;
 
 const readWhole = async (sql: Deps['sql'], live: LiveConsensus, day: Day) => {
-  const [movers, sides, published, closing, resolved] = await Promise.all([
-    daily.readMovers(sql, day),
+  const [moved, sides, published, closing, resolved] = await Promise.all([
+    daily.readMoved(sql, day),
     daily.readSides(sql, day),
     daily.readPublished(sql, day),
     daily.readClosing(sql, day),
@@ -99,6 +117,14 @@ const readWhole = async (sql: Deps['sql'], live: LiveConsensus, day: Day) => {
     daily.readTopAgents(sql, ids),
     daily.readFamilies(sql, day, ids),
   ]);
+  const moved_ids = moved.map(({ question_id }) => question_id);
+  const [before, after] = await Promise.all(
+    [day.from, day.to].map((end) => consensusBefore(live, moved_ids, end)),
+  );
+  const movers = moversOf(moved, (id) => {
+    const ends = { before: before?.get(id), after: after?.get(id) };
+    return ends.before && ends.after && { before: ends.before, after: ends.after };
+  });
   return {
     date: day.date,
     from: day.from,

@@ -54,9 +54,10 @@ const percentCell = (value: number | null): string => (value === null ? '–' : 
 const stateLines = ({ state }: Brief): readonly string[] =>
   state.options.length > 0
     ? table(
-        ['Option', 'Mean probability', 'First choices', 'Share of first choices'],
-        state.options.map(({ option, count, percent, mean_probability }) => [
+        ['Option', 'Forecast', 'Mean probability', 'First choices', 'Share of first choices'],
+        state.options.map(({ option, count, percent, forecast = null, mean_probability }) => [
           escapeMarkdown(option),
+          percentCell(forecast),
           percentCell(mean_probability),
           grouped(count),
           percentCell(percent),
@@ -65,6 +66,7 @@ const stateLines = ({ state }: Brief): readonly string[] =>
     : table(
         ['Probability of YES', ''],
         [
+          ['Forecast', percentCell(state.forecast)],
           ['Mean', percentCell(state.mean_probability)],
           ['Median', percentCell(state.median_probability)],
           ['Mean with equal weight per owner', percentCell(state.by_owner_mean)],

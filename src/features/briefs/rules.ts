@@ -65,7 +65,7 @@ export interface Sides {
   readonly order: readonly number[];
   readonly counts: readonly number[];
   /**
-   * For yes/no, the side with the most predictions. For options, the option with the highest mean,
+   * For yes/no, the side with the most predictions. For options, the option with the highest headline,
    * which may not have the most predictions. Null if there are no predictions or two sides tie.
    */
   readonly leading: number | null;
@@ -75,9 +75,9 @@ export interface Sides {
   readonly first: number;
 }
 
-/** Returns the option with the highest mean. Null for numbers and dates, or if options tie. */
-const highestMean = ({ options = [], leading_option, forecast }: Consensus): number | null => {
-  const highest = options.filter(({ mean_probability }) => mean_probability === forecast);
+/** Returns the option with the highest headline. Null for numbers and dates, or if options tie. */
+const highestOption = ({ options = [], leading_option, forecast }: Consensus): number | null => {
+  const highest = options.filter((one) => one.forecast === forecast);
   if (leading_option === null || highest.length > 1) return null;
   return options.findIndex(({ option }) => option === leading_option);
 };
@@ -93,7 +93,7 @@ export const rankSides = ({ question_type }: Shape, consensus: Consensus): Sides
     .sort((a, b) => countOf(b) - countOf(a) || a - b);
   const [most = null, second = null] = order;
   const is_even = most !== null && second !== null && countOf(most) === countOf(second);
-  const leading = is_binary ? (is_even ? null : most) : highestMean(consensus);
+  const leading = is_binary ? (is_even ? null : most) : highestOption(consensus);
   const first = is_binary ? 1 : (leading ?? most ?? 0);
   return { order, counts, leading, minority: is_even ? null : second, first };
 };

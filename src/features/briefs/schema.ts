@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../http/schemas.js';
 import { defineFaults } from '../../kit/fault.js';
-import { fan_schema } from '../consensus/schema.js';
+import { consensus_schema, fan_schema } from '../consensus/schema.js';
 import { question_types, value_schema } from '../questions/schema.js';
 
 /**
@@ -25,7 +25,7 @@ const window_schema = Type.Object({
   to: percent,
   change: nullable(Type.Number({ description: 'Percentage points.' })),
   new_predictions: Type.Integer(),
-  new_mean: nullable(Type.Number({ description: 'The same measure over new predictions only.' })),
+  new_mean: nullable(Type.Number({ description: 'The mean of the new predictions only.' })),
 });
 export type Window = Static<typeof window_schema>;
 
@@ -85,7 +85,7 @@ export const brief_schema = Type.Object({
     forecast: percent,
     position: nullable(
       Type.String({
-        description: 'The side with the most predictions, or the option with the highest mean.',
+        description: 'The side with the most predictions, or the option with the highest headline.',
       }),
     ),
     quantiles: Type.Optional(fan_schema),
@@ -95,6 +95,7 @@ export const brief_schema = Type.Object({
     p25: percent,
     p75: percent,
     pooled: percent,
+    candidates: consensus_schema.properties.candidates,
     by_owner_mean: percent,
     avg_confidence: percent,
     contested: Type.Boolean(),
@@ -103,6 +104,7 @@ export const brief_schema = Type.Object({
         option: Type.String(),
         count: Type.Integer(),
         percent: nullable(Type.Number({ description: 'Share of first choices.' })),
+        forecast: Type.Optional(percent),
         mean_probability: percent,
       }),
     ),
@@ -242,22 +244,23 @@ const resolved_schema = Type.Object({
 });
 export type Resolved = Static<typeof resolved_schema>;
 
+const mover_schema = Type.Object({
+  ...question,
+  option: nullable(Type.String({ description: 'Option that moved; null for yes/no.' })),
+  before: Type.Number({ minimum: 0, maximum: 100 }),
+  after: Type.Number({ minimum: 0, maximum: 100 }),
+  change: Type.Number({ description: 'Percentage points.' }),
+  predictions_before: count,
+  predictions_after: count,
+});
+export type Mover = Static<typeof mover_schema>;
+
 export const daily_schema = Type.Object({
   date: Type.String(),
   from: time_schema,
   to: Type.String({ description: 'End of the period; for today, the last full minute.' }),
   partial: Type.Boolean({ description: 'True if the day is not over.' }),
-  movers: Type.Array(
-    Type.Object({
-      ...question,
-      option: nullable(Type.String({ description: 'Option that moved; null for yes/no.' })),
-      before: Type.Number({ minimum: 0, maximum: 100 }),
-      after: Type.Number({ minimum: 0, maximum: 100 }),
-      change: Type.Number({ description: 'Percentage points.' }),
-      predictions_before: count,
-      predictions_after: count,
-    }),
-  ),
+  movers: Type.Array(mover_schema),
   contested: Type.Array(contested_schema),
   new: Type.Object({ total: count, questions: listed_questions }),
   closing_soon: Type.Object({

@@ -9,7 +9,7 @@ import type { BriefInput } from './store.js';
 const predictions = (n: number): string => counted(n, 'prediction');
 
 const standText = ({ state }: Brief, question: BriefInput['question']): string => {
-  const { total_predictions: n, position, p25, p75, forecast, mean_probability } = state;
+  const { total_predictions: n, position, p25, p75, forecast } = state;
   if (n === 0) return 'No agent has predicted on it yet.';
   if (state.quantiles !== undefined) {
     const { p25: low, p50, p75: high } = state.quantiles;
@@ -21,15 +21,14 @@ const standText = ({ state }: Brief, question: BriefInput['question']): string =
   if (!is_binary && position === null) return `${predictions(n)} are split, with no option ahead.`;
   const whom = is_binary ? 'YES' : position;
   if (n === 1) {
-    return `The only prediction gives ${whom} ${percentText(mean_probability ?? forecast ?? 0)}.`;
+    return `The only prediction gives ${whom} ${percentText(forecast ?? 0)}.`;
   }
   const level = percentText(forecast ?? 0);
   const spread =
     p25 === null || p75 === null || n < 4
       ? ''
       : `; the middle half of them is between ${percentText(p25)} and ${percentText(p75)}`;
-  if (!is_binary) return `${predictions(n)} give ${whom} ${level} on average.`;
-  return `Pooled, ${predictions(n)} give ${whom} ${level}${spread}.`;
+  return `Combined, ${predictions(n)} give ${whom} ${level}${spread}.`;
 };
 
 const span_names = { '1d': 'day', '7d': '7 days', '30d': '30 days' } as const;
@@ -93,12 +92,12 @@ const givenText = ({ resolution, state }: Brief): string => {
   const is_binary = state.options.length === 0;
   if (n === 0 || outcome === null || state.quantiles !== undefined) return '';
   const correct = outcome.split(' | ');
-  const means = state.options.filter(({ option }) => correct.includes(option));
-  const mean = means.reduce((sum, { mean_probability }) => sum + (mean_probability ?? 0), 0);
-  if (!is_binary) return ` The predictions gave it ${percentText(mean)} on average.`;
+  const chances = state.options.filter(({ option }) => correct.includes(option));
+  const chance = chances.reduce((sum, one) => sum + (one.forecast ?? 0), 0);
+  if (!is_binary) return ` Combined, the predictions gave it ${percentText(chance)}.`;
   const given = outcome === 'YES' ? (forecast ?? 0) : 100 - (forecast ?? 0);
   const score = brier === null ? '' : `: a Brier score of ${scoreText(brier)}`;
-  return ` Pooled, the predictions gave it ${percentText(given)}${score}.`;
+  return ` Combined, the predictions gave it ${percentText(given)}${score}.`;
 };
 
 const endingText = (brief: Brief, { question, as_of, ended_at, life }: BriefInput): string => {

@@ -1,6 +1,6 @@
 import type { Db } from '../../db/client.js';
 import type { Consensus } from '../consensus/rules.js';
-import { givenSides, stoodAt, timedForecasts } from '../predictions/index.js';
+import { givenSides, timedForecasts } from '../predictions/index.js';
 import type { QuestionRow } from '../questions/index.js';
 import type { Chosen, SampleRow } from './rules.js';
 
@@ -10,12 +10,6 @@ import type { Chosen, SampleRow } from './rules.js';
 export interface WindowRow {
   readonly name: '1d' | '7d' | '30d';
   readonly since: Date;
-  /** Forecasts that were valid at the start of the window. */
-  readonly count_before: number;
-  readonly given_before: number;
-  /** Forecasts that are valid now. */
-  readonly count_now: number;
-  readonly given_now: number;
   /** Valid forecasts that were placed within the window. */
   readonly count_new: number;
   readonly given_new: number;
@@ -37,21 +31,15 @@ export const readWindows = (
   )
   select
     w.name, w.since,
-    (count(*) filter (where was_there))::integer as count_before,
-    coalesce(sum(given) filter (where was_there), 0)::float8 as given_before,
-    (count(*) filter (where is_there))::integer as count_now,
-    coalesce(sum(given) filter (where is_there), 0)::float8 as given_now,
-    (count(*) filter (where is_there and created_at >= w.since))::integer as count_new,
-    coalesce(sum(given) filter (where is_there and created_at >= w.since), 0)::float8
-      as given_new
+    (count(*) filter (where is_new))::integer as count_new,
+    coalesce(sum(given) filter (where is_new), 0)::float8 as given_new
   from given p
   cross join (
     select days || 'd' as name, ${as_of}::timestamptz - make_interval(days => days) as since
     from unnest(array[1, 7, 30]) as days
   ) w
   cross join lateral (
-    select
-      ${stoodAt(db, db`w.since`)} as was_there, p.replaced_at is null as is_there
+    select p.replaced_at is null and p.created_at >= w.since as is_new
   ) i
   group by w.name, w.since
   order by w.since desc`;
@@ -173,7 +161,8 @@ export interface BriefInput {
   /** When the question stopped taking predictions. Null if it still takes them. */
   readonly ended_at: Date | null;
   readonly life: LifeRow;
-  readonly windows: readonly WindowRow[];
+  /** With the consensus at the start of each window; undefined for drafts. */
+  readonly windows: readonly (WindowRow & { readonly before: Consensus | undefined })[];
   readonly sees_reasoning: boolean;
   /** The newest and the most upvoted predictions, without duplicates. */
   readonly sample: readonly SampleRow[];

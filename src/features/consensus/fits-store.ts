@@ -1,13 +1,43 @@
 import { type Db, readPages, type Tx } from '../../db/client.js';
+import { firstRow } from '../../db/rows.js';
 import type { Fit, Measured, ResolvedQuestion } from './correlation.js';
+import type { Mixture, ResolvedShape } from './losses.js';
+import type { CandidateKind } from './mixture.js';
 
-/** Fits of ρ, and the forecasts from which they are measured. */
+/** Fits of ρ and of the headline's weights, and the questions from which they are measured. */
+
+export type Mixtures = Readonly<Record<CandidateKind, Mixture>>;
 
 /** Returns all fits, oldest first. */
 export const readFits = (db: Db) => db<Fit[]>`
-  select number, rho, extract(epoch from from_at)::float8 * 1000 as from_ms
+  select
+    number,
+    rho,
+    case when mixture is not null then
+      json_build_object(
+        'chance', mixture -> 'chance' -> 'weights', 'number', mixture -> 'number' -> 'weights'
+      )
+    end as weights,
+    extract(epoch from from_at)::float8 * 1000 as from_ms
   from consensus_fits
   order by number`;
+
+export interface StoredFit extends Pick<Fit, 'number' | 'rho'> {
+  readonly measured: number | null;
+  readonly questions: number;
+  readonly mixture: Mixtures | null;
+  readonly fitted_at: Date;
+  readonly from_at: Date;
+}
+
+/** Returns the newest fit that is in force at a time. */
+export const readFitAt = (db: Db, at: Date) =>
+  firstRow(db<StoredFit[]>`
+    select number, rho, measured, questions, mixture, fitted_at, from_at
+    from consensus_fits
+    where from_at <= ${at} and number > 0
+    order by number desc
+    limit 1`);
 
 /** Reads resolved yes/no questions with the final forecasts, in pages. */
 export const readResolved = (tx: Tx) =>
@@ -27,6 +57,40 @@ export const readResolved = (tx: Tx) =>
     100,
   );
 
+const min_owners = 3;
+const page_size = 100;
+
+/** Lists resolved questions with forecasts by at least three owners, by id, in pages. */
+export async function* listScored(
+  tx: Tx,
+): AsyncGenerator<ResolvedShape & { readonly id: string }> {
+  const toMs = (time: string) => tx.unsafe(`(extract(epoch from ${time}) * 1000)::float8`);
+  for (let after = '00000000-0000-0000-0000-000000000000'; ; ) {
+    const page = await tx<(ResolvedShape & { id: string })[]>`
+      select
+        q.id, q.question_type, q.options, q.range_min, q.range_max, q.outcome, q.correct_options,
+        q.outcome_value,
+        ${toMs('q.opens_at')} as opens_ms,
+        ${toMs('q.closes_at')} as closes_ms,
+        ${toMs('least(q.closes_at, q.closed_at, r.known_at)')} as ends_ms
+      from questions q
+      left join resolutions r on r.question_id = q.id and r.revision = q.revision
+      where q.status = 'resolved'
+        and q.id > ${after}
+        and (
+          select count(distinct coalesce(p.owner_id, p.agent_id))
+          from predictions p
+          where p.question_id = q.id
+        ) >= ${min_owners}
+      order by q.id
+      limit ${page_size}`;
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < page_size) return;
+    after = last.id;
+  }
+}
+
 /** Lets one timer at a time continue. Returns whether this day already has a fit. */
 export const lockFits = async (tx: Tx, day: Date): Promise<boolean> => {
   await tx`lock table consensus_fits in share row exclusive mode`;
@@ -34,14 +98,21 @@ export const lockFits = async (tx: Tx, day: Date): Promise<boolean> => {
   return rows.length > 0;
 };
 
+interface NewFit {
+  readonly measured: Measured;
+  readonly mixture: Mixtures;
+  readonly fitted_at: Date;
+  readonly from_at: Date;
+}
+
 export const putFit = async (
   tx: Tx,
-  { measured, questions, rho }: Measured,
-  { fitted_at, from_at }: { readonly fitted_at: Date; readonly from_at: Date },
+  { measured: { measured, questions, rho }, mixture, fitted_at, from_at }: NewFit,
 ): Promise<void> => {
   await tx`
-    insert into consensus_fits (number, rho, measured, questions, fitted_at, from_at)
+    insert into consensus_fits (number, rho, measured, questions, mixture, fitted_at, from_at)
     select
-      coalesce(max(number), 0) + 1, ${rho}, ${measured}, ${questions}, ${fitted_at}, ${from_at}
+      coalesce(max(number), 0) + 1, ${rho}, ${measured}, ${questions},
+      ${JSON.stringify(mixture)}::text::json, ${fitted_at}, ${from_at}
     from consensus_fits`;
 };

@@ -1,17 +1,39 @@
+import type { Tx } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
 import { makeCache } from '../../kit/cache.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
-import { errorsOf, type Fit, measureCorrelation, type QuestionErrors } from './correlation.js';
+import {
+  errorsOf,
+  type Fit,
+  first_fit,
+  measureCorrelation,
+  type QuestionErrors,
+} from './correlation.js';
 import * as store from './fits-store.js';
+import { kindOf, makeLossSums, replayLosses } from './losses.js';
+import { readForecasts } from './store.js';
 
-/** The timer fits ρ each day (UTC). Every process reads a fit before it comes into force. */
+/** The timer fits ρ and the headline's weights each day (UTC). Every process reads a fit before it comes into force. */
 
 const day_ms = 86_400_000;
 const ahead_ms = 300_000;
 const known_ms = 60_000;
 
-/** Measures ρ unless today (UTC) already has a fit. Returns whether it stored a fit. */
+/** Replays the resolved questions one by one, so that memory stays bounded. */
+const measureMixtures = async (tx: Tx, fits: readonly Fit[]): Promise<store.Mixtures> => {
+  const sums = { chance: makeLossSums('chance'), number: makeLossSums('number') };
+  for await (const question of store.listScored(tx)) {
+    const all = readForecasts(tx, question);
+    sums[kindOf(question)].add(await replayLosses(question, { all, fits }));
+  }
+  return { chance: sums.chance.sumUp(), number: sums.number.sumUp() };
+};
+
+/**
+ * Measures ρ and the weights, unless today (UTC) already has a fit. Returns whether it stored one.
+ * While nothing is resolved, there is nothing to store, unless the last fit has no weights.
+ */
 export const fitToday = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>): Promise<boolean> =>
   sql.begin({ statement_ms: 120_000 }, async (tx) => {
     const fitted_at = clock();
@@ -20,9 +42,13 @@ export const fitToday = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>): Promise<b
     const errors: QuestionErrors[] = [];
     for await (const page of store.readResolved(tx)) errors.push(...page.map(errorsOf));
     const measured = measureCorrelation(errors);
-    if (measured.questions === 0) return false;
+    const fits = await store.readFits(tx);
+    const mixture = await measureMixtures(tx, fits);
+    const counts = [measured.questions, mixture.chance.questions, mixture.number.questions];
+    const has_weights = (fits.at(-1) ?? first_fit).weights !== null;
+    if (has_weights && counts.every((count) => count === 0)) return false;
     const from_at = new Date(fitted_at.getTime() + ahead_ms);
-    await store.putFit(tx, measured, { fitted_at, from_at });
+    await store.putFit(tx, { measured, mixture, fitted_at, from_at });
     return true;
   });
 

@@ -91,7 +91,6 @@ export const createPool = (options: number) => {
       change(forecast, 1);
       forecasts.set(forecast.agent, forecast);
     },
-    owners: sums.owners,
     /** Null if the pool is empty. */
     read: (fit: PoolFit): Pooled | null => sums.read(fit),
     /** Like `read`, but without this agent's forecast. */
@@ -224,5 +223,5 @@ const makeSums = (options: number) => {
     return { headline: headlineOf(candidates, means, fit), candidates, means };
   };
 
-  return { change, read, owners: (): number => owners.size };
+  return { change, read };
 };

@@ -1,7 +1,7 @@
 import { makePause } from '../../kit/loop.js';
 import { type Fit, first_fit } from './correlation.js';
 import { headlineFan, isNumber, median_part, number_parts, numberCandidates } from './numbers.js';
-import { createPool, type PoolFit, type PoolForecast } from './pool.js';
+import { createPool, type Pooled, type PoolFit, type PoolForecast } from './pool.js';
 import { shown } from './reading.js';
 import { leadingOf, mean, type QuestionShape, share } from './rules.js';
 import type { Moment, MoveWire, Point } from './schema.js';
@@ -83,13 +83,11 @@ export const makeRun = (shape: RunShape) => {
         option_percents: options.length === 0 ? [] : sides.map((n) => share(n, count) ?? 0),
       };
     },
-    /** Returns the headline and its candidates: chances in percent, or curves. Null at the start. */
-    candidates(fit: PoolFit) {
-      return of_number
-        ? { curves: standing.size === 0 ? null : numberCandidates(sums, standing.size) }
-        : { chances: pool.read(fit) };
-    },
-    countOwners: (): number => pool.owners(),
+    /** Returns unrounded figures: curves for a number, chances otherwise. Needs a forecast. */
+    readCandidates: (fit: PoolFit) =>
+      of_number
+        ? { curves: numberCandidates(sums, standing.size), chances: undefined }
+        : { curves: undefined, chances: pool.read(fit) as Pooled },
   };
 };
 export type Run = ReturnType<typeof makeRun>;

@@ -54,7 +54,7 @@ const linesOf = ({ shape, points }: Course): readonly Line[] =>
     : shape.options
         .map((name, n) => ({
           name,
-          values: points.map(({ option_probabilities }) => option_probabilities[n] ?? 0),
+          values: points.map(({ option_forecasts }) => option_forecasts[n] ?? 0),
         }))
         .sort((a, b) => (b.values.at(-1) ?? 0) - (a.values.at(-1) ?? 0))
         .slice(0, max_lines);

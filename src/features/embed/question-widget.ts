@@ -95,10 +95,10 @@ const rowOf = (name: string, percent: number | null, extra = ''): string =>
   drawBar(percent, `${rules.plainLine(name)}: ${percentText(percent)}`);
 
 const optionRows = ({ question, consensus }: Widget): string => {
-  const rows = (consensus.options ?? []).map(({ option, mean_probability }) => {
+  const rows = (consensus.options ?? []).map(({ option, forecast = null }) => {
     const is_won = question.correct_options?.includes(option) === true;
     const extra = is_won ? '<span class="sr"> (this happened)</span>' : '';
-    return `<li${is_won ? ' class="won"' : ''}>${rowOf(option, mean_probability, extra)}</li>`;
+    return `<li${is_won ? ' class="won"' : ''}>${rowOf(option, forecast, extra)}</li>`;
   });
   return `<ul class="rows">${rows.join('')}</ul>`;
 };
@@ -115,7 +115,7 @@ const familiesOf = (widget: Widget): string => {
   const { question, consensus } = widget;
   const { model_breakdown, leading_option, options = [] } = consensus;
   if (model_breakdown.length < 2) return '';
-  const is_number = consensus.quantile_average !== undefined;
+  const is_number = consensus.headline !== undefined;
   const at = options.findIndex(({ option }) => option === leading_option);
   const rows = [...model_breakdown]
     .sort((a, b) => b.count - a.count)

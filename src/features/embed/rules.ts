@@ -23,10 +23,10 @@ type Asked = Pick<QuestionRow, 'question_type' | 'unit' | 'range_min' | 'range_m
  * median of a number or date. A median has no `value`, because a bar can only show percentages.
  */
 export const headlineOf = (question: Asked, consensus: Consensus) => {
-  const { quantile_average } = consensus;
+  const { headline } = consensus;
   const { question_type } = question;
-  if (quantile_average !== undefined) {
-    const text = valueText(quantile_average.p50, question);
+  if (headline !== undefined) {
+    const text = valueText(headline.p50, question);
     return { value: null, text, caption: 'median' };
   }
   const value = chanceIn(consensus);
@@ -35,9 +35,9 @@ export const headlineOf = (question: Asked, consensus: Consensus) => {
 };
 
 /** Returns the central 50 % and 90 % ranges. Empty unless the consensus is a distribution. */
-export const spreadsOf = (question: Asked, { quantile_average }: Consensus) => {
-  if (quantile_average === undefined) return [];
-  const { p5, p25, p75, p95 } = quantile_average;
+export const spreadsOf = (question: Asked, { headline }: Consensus) => {
+  if (headline === undefined) return [];
+  const { p5, p25, p75, p95 } = headline;
   const between = (low: typeof p5, high: typeof p5): string =>
     `${valueText(low, question)} to ${valueText(high, question)}`;
   return [

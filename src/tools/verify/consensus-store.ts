@@ -211,7 +211,6 @@ export const snapshot_queries: readonly Query[] = [
         question_id,
         "offset",
         side,
-        option,
         sum(given) over so_far as sum,
         (sum(predictions) over so_far) * others * 100 as whole
       from (
@@ -219,7 +218,6 @@ export const snapshot_queries: readonly Query[] = [
           p.question_id,
           p."offset",
           s.side,
-          q.options[s.side + 1] as option,
           cardinality(q.options) - 1 as others,
           (p.revision = 0)::integer as predictions,
           s.given - coalesce(
@@ -232,11 +230,12 @@ export const snapshot_queries: readonly Query[] = [
       ) g
       window so_far as (partition by question_id, side order by "offset")
     ),
-    leaders as (
-      select distinct on (question_id, "offset")
-        question_id, "offset", option, round(sum::numeric / whole, 2)::float8 as mean
+    means as (
+      select
+        question_id, "offset",
+        string_agg(round(sum::numeric / whole, 2)::float8::text, ' ' order by side) as means
       from given
-      order by question_id, "offset", sum desc, side
+      group by question_id, "offset"
     ),
     compared as (
       select
@@ -248,19 +247,22 @@ export const snapshot_queries: readonly Query[] = [
           case when q.question_type = 'binary' then s.consensus ->> 'yes_count' end,
           (s.consensus ->> 'mean_probability')::numeric::float8, s.consensus ->> 'offset',
           case when q.question_type = 'multi' and s.format > 1 then
-            concat((s.consensus ->> 'forecast')::numeric::float8, s.consensus ->> 'leading_option')
+            (
+              select string_agg((o.one ->> 'mean_probability')::float8::text, ' ' order by o.n)
+              from json_array_elements(s.consensus -> 'options') with ordinality o (one, n)
+            )
           end
         ) as says,
         concat_ws(
           '/', coalesce(p.total, 0),
           case when q.question_type = 'binary' then coalesce(p.yes, 0) end,
           p.mean::float8, s."offset",
-          case when q.question_type = 'multi' and s.format > 1 then concat(l.mean, l.option) end
+          case when q.question_type = 'multi' and s.format > 1 then l.means end
         ) as wanted
       from consensus_snapshots s
       join questions q on q.id = s.question_id
       left join placed p on p.question_id = s.question_id and p."offset" = s."offset"
-      left join leaders l on l.question_id = s.question_id and l."offset" = s."offset"
+      left join means l on l.question_id = s.question_id and l."offset" = s."offset"
       where not exists (
         select from placed o where o.question_id = s.question_id and o.lost > 0
       )
@@ -271,4 +273,17 @@ export const snapshot_queries: readonly Query[] = [
     from compared
     where says is distinct from wanted
     order by question_id, moment, reason`,
+  // The candidates are rounded to two decimals.
+  (tx) => tx`
+    select
+      'the ' || s.reason || ' snapshot of question ' || s.question_id || ' of ' || s.moment
+      || ' has the headline ' || (s.consensus ->> 'forecast') || ' instead of ' || c.mixture as what
+    from consensus_snapshots s
+    join questions q on q.id = s.question_id and q.range_min is null
+    cross join lateral (
+      select sum((one ->> 'weight')::float8 * (one ->> 'forecast')::float8) as mixture
+      from json_array_elements(s.consensus -> 'candidates') one
+    ) c
+    where abs((s.consensus ->> 'forecast')::float8 - c.mixture) > 0.011
+    order by s.question_id, s.moment, s.reason`,
 ];

@@ -63,7 +63,7 @@ export interface FamilyDot {
 interface Crowd {
   readonly forecast: string | number | null;
   readonly leading_option: string | null;
-  readonly quantile_average?: { readonly p5: string | number; readonly p95: string | number };
+  readonly headline?: { readonly p5: string | number; readonly p95: string | number };
 }
 
 /**
@@ -72,7 +72,7 @@ interface Crowd {
  */
 export const verdictOf = (
   question: AnyQuestion,
-  { forecast, leading_option, quantile_average }: Crowd,
+  { forecast, leading_option, headline }: Crowd,
 ): 'right' | 'wrong' | 'undecided' | null => {
   const { status, outcome, correct_options, outcome_value } = question;
   if (status !== 'resolved' || forecast === null) return null;
@@ -80,8 +80,8 @@ export const verdictOf = (
   if (outcome !== null)
     return forecast === 50 ? 'undecided' : say(Number(forecast) > 50 === outcome);
   if (correct_options !== null) return say(correct_options.includes(leading_option ?? ''));
-  if (outcome_value === null || quantile_average === undefined) return null;
-  return say(quantile_average.p5 <= outcome_value && outcome_value <= quantile_average.p95);
+  if (outcome_value === null || headline === undefined) return null;
+  return say(headline.p5 <= outcome_value && outcome_value <= headline.p95);
 };
 
 /** Returns the verdict and the forecast in a few words. Null if there is no verdict. */

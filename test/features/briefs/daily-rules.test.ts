@@ -65,12 +65,13 @@ t.test('the headline is scored as agents are', async (t) => {
     correct_options: ['B'],
   });
   // Crowd: ((0.2)² + (0.5 − 1)² + (0.3)²) / 2 = 0.19. Even: ((1/3)² · 2 + (2/3)²) / 2 = 1/3.
-  const options = [20, 50, 30].map((mean_probability, n) => ({
+  const options = [20, 50, 30].map((forecast, n) => ({
     option: 'ABC'.charAt(n),
     count: 1,
     percent: 33.33,
     avg_confidence: 50,
-    mean_probability,
+    forecast,
+    mean_probability: 33.33,
   }));
   const scored = scoreCrowd(multi, { forecast: 50, total_predictions: 3, options });
   t.ok(Math.abs((scored?.crowd_brier ?? 0) - 0.19) < 1e-12);

@@ -49,7 +49,12 @@ t.test('by hand: two questions of one outcome, one of another, and one of one ow
 });
 
 t.test('a fit is in force from its moment on, and a question keeps that of its end', async (t) => {
-  const fits = [1, 2].map((number) => ({ number, rho: number / 10, from_ms: 1_000 * number }));
+  const fits = [1, 2].map((number) => ({
+    number,
+    rho: number / 10,
+    weights: null,
+    from_ms: 1_000 * number,
+  }));
   const numberAt = (ms: number, ended_ms: number | null = null) =>
     fitOf(fits, { ended_at: ended_ms === null ? null : new Date(ended_ms) }, ms).number;
   t.same(

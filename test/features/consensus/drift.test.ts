@@ -15,7 +15,10 @@ const courseOf = (all: readonly TimedForecast[], options: readonly string[] = []
   const question_type = options.length > 0 ? 'multi' : 'binary';
   const shape = { ...no_range, question_type, options } as const;
   const in_order = [...all].sort((a, b) => a.at - b.at);
-  return makeCourse(shape, { all: in_order, offset: all.length, fits: [], until_ms: 0 });
+  // The headline is the median, so that the numbers are easy to follow.
+  const weights = { chance: [1, 0, 0, 0], number: [1, 0] };
+  const fits = [{ number: 1, rho: 0.6, weights, from_ms: 0 }];
+  return makeCourse(shape, { all: in_order, offset: all.length, fits, until_ms: 0 });
 };
 
 const one = (
@@ -34,25 +37,25 @@ const one = (
 });
 
 t.test('a rise has its ends, its predictions and the families that made it', async (t) => {
-  const all = [one(0, 20), one(1, 20), one(80, 20), one(81, 80, 'claude'), one(82, 60, 'gemini')];
+  const all = [one(0, 20), one(80, 20), one(81, 80, 'claude'), one(82, 60, 'gemini')];
   t.same((await courseOf(all)).drift_events, [
     {
       option: null,
-      from: { at: '2026-03-04T08:00:00.000Z', percent: 20, count: 3 },
-      to: { at: '2026-03-04T10:00:00.000Z', percent: 40, count: 5 },
+      from: { at: '2026-03-04T09:00:00.000Z', percent: 20, count: 3 },
+      to: { at: '2026-03-04T10:00:00.000Z', percent: 40, count: 4 },
       change: 20,
-      predictions: 2,
+      predictions: 1,
       families: [
-        { model_family: 'claude', predictions: 1, contribution: 12 },
-        { model_family: 'gemini', predictions: 1, contribution: 8 },
+        // The medians are 20, 20, 20 and (20 + 60) / 2 = 40.
+        { model_family: 'gemini', predictions: 1, contribution: 20 },
       ],
     },
   ]);
 });
 
-t.test('a revision moves the mean by what it changed', async (t) => {
+t.test('a revision moves the headline by what it changed', async (t) => {
   const all = [one(0, 20, 'gpt', 'a'), one(0, 40, 'claude', 'b'), one(80, 30, 'gemini', 'c')];
-  // Means: (20 + 40 + 30) / 3 = 30, (80 + 40 + 30) / 3 = 50, (80 + 40 + 30 + 90) / 4 = 60.
+  // The medians are 30, then 40 and (40 + 80) / 2 = 60.
   const later = [one(81, 80, 'gpt', 'a'), one(82, 90, 'claude', 'd')];
   t.match((await courseOf([...all, ...later])).drift_events, [
     {
@@ -61,9 +64,8 @@ t.test('a revision moves the mean by what it changed', async (t) => {
       from: { percent: 30, count: 3 },
       to: { percent: 60, count: 4 },
       families: [
-        // gpt contributes (80 − 20) / 4, and claude contributes (90 − 30) / 4.
-        { model_family: 'claude', predictions: 1, contribution: 15 },
-        { model_family: 'gpt', predictions: 1, contribution: 15 },
+        { model_family: 'claude', predictions: 1, contribution: 20 },
+        { model_family: 'gpt', predictions: 1, contribution: 10 },
       ],
     },
   ]);
@@ -83,13 +85,11 @@ t.test('ten points within a day are a move, less or slower is none', async (t) =
   t.equal(await movesOf(one(0, 40), one(25, 50), one(50, 60), one(75, 70)), 0);
 });
 
-t.test('with options the mean of each moves by itself, and not its share', async (t) => {
+t.test('with options the headline of each moves by itself, and not its share', async (t) => {
   const options = ['Rises', 'Stays', 'Falls'];
   // The numbers are percentages times 2 (the number of options minus 1), and become basis points
   // below. Rises is the first choice at every moment except the last.
   const stated = [
-    { side: 0, given: [100, 60, 40] },
-    { side: 0, given: [100, 60, 40] },
     { side: 0, given: [100, 60, 40] },
     { side: 1, given: [20, 170, 10] },
   ];
@@ -102,20 +102,20 @@ t.test('with options the mean of each moves by itself, and not its share', async
   t.match(moves, [
     {
       option: 'Rises',
-      change: -10,
+      change: -20,
       from: { percent: 50 },
-      to: { percent: 40 },
-      families: [{ model_family: 'gpt', predictions: 1, contribution: -10 }],
+      to: { percent: 30 },
+      families: [{ model_family: 'gpt', predictions: 1, contribution: -20 }],
     },
     {
       option: 'Stays',
-      change: 13.75,
+      change: 27.5,
       from: { percent: 30 },
-      to: { percent: 43.75 },
-      families: [{ model_family: 'gpt', predictions: 1, contribution: 13.75 }],
+      to: { percent: 57.5 },
+      families: [{ model_family: 'gpt', predictions: 1, contribution: 27.5 }],
     },
   ]);
-  t.equal(moves.length, 2, 'Falls went from 20 to 16.25');
+  t.equal(moves.length, 2, 'Falls went from 20 to 12.5');
 });
 
 t.test('moves are long enough, within the window, apart, and shared out whole', async (t) => {
@@ -146,10 +146,10 @@ t.test('moves are long enough, within the window, apart, and shared out whole', 
       assert.ok(Math.abs(sum - change) <= 0.05, `${sum} of ${change}`);
     }
     if (moves.length > 0) return;
-    // No shift was found, so within a window no two means may be 10 points apart.
-    for (const [a, { mean_probability: low }] of points.entries()) {
+    // No shift was found, so within a window no two headlines may be 10 points apart.
+    for (const [a, { forecast: low }] of points.entries()) {
       const held_until = points[a + 1]?.at ?? 0;
-      for (const { at, mean_probability: high } of points.slice(a + 1)) {
+      for (const { at, forecast: high } of points.slice(a + 1)) {
         if (at - held_until >= window_ms) break;
         const apart = Math.abs((high ?? 0) - (low ?? 0));
         assert.ok(Math.round(apart * 100) / 100 < 10, `${a}: ${apart}`);

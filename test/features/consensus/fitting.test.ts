@@ -1,4 +1,5 @@
 import { questionId } from '../../../bench/env/seed.js';
+import type { StoredFit } from '../../../src/features/consensus/fits-store.js';
 import {
   createConsensusProjector,
   createLiveConsensus,
@@ -43,7 +44,10 @@ const end = async (question: number, change: ReturnType<typeof sql>): Promise<vo
     set closed_at = ${deps.clock()}, ${change}
     where id = ${questionId(question)}`;
 };
-const readFits = () => sql`select * from consensus_fits order by number`;
+const readFits = async () => {
+  const rows = await sql<StoredFit[]>`select * from consensus_fits order by number`;
+  return rows.map((fit) => ({ ...fit, weights: { chance: fit.mixture!.chance.weights } }));
+};
 
 t.test('without a resolved question there is none; then it is made once a day', async (t) => {
   t.equal(await fitToday(deps), false);
@@ -83,14 +87,14 @@ t.test('without a resolved question there is none; then it is made once a day', 
     from measured`;
   const [fit] = await readFits();
   t.match(fit, { number: 1, questions: resolved, rho: wanted?.rho, fitted_at: deps.clock() });
-  t.ok(Math.abs(fit?.['measured'] - (wanted?.measured ?? 9)) < 1e-7);
-  t.same(fit?.['from_at'], new Date(deps.clock().getTime() + 5 * minute_ms));
+  t.ok(Math.abs((fit?.measured ?? 8) - (wanted?.measured ?? 9)) < 1e-7);
+  t.same(fit?.from_at, new Date(deps.clock().getTime() + 5 * minute_ms));
 });
 
 t.test(
   'it is in force minutes later, in every process, and a closed question keeps its own',
   async (t) => {
-    const [fit] = (await readFits()) as unknown as [{ number: number; rho: number }];
+    const [fit] = await readFits();
     const known = createLiveConsensus(deps);
     const topics = makeConsensusTopics(known);
     const ask = async (question: number, live = createLiveConsensus(deps)) =>

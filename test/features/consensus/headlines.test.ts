@@ -16,7 +16,7 @@ await addQuestions(sql, { count: 2 });
 await addQuestions(sql, { count: 1, first: 2, options });
 const taker = createSnapshotTaker(deps);
 
-type Figures = { forecast: number; options?: { option: string; mean_probability: number }[] };
+type Figures = { forecast: number; options?: { option: string; forecast: number }[] };
 /** The figures of both questions, recorded every six hours over the last ten days. */
 const history: { at: number; binary: number | null; multi: Figures }[] = [];
 const hours = 240;
@@ -25,7 +25,7 @@ for (let hour = 0; hour < hours; hour += 6) {
   const one = { agent: hour, family: 'gpt', owner: hour, at: deps.clock() };
   await addPredictions(sql, [
     { ...one, question: 0, value: (hour * 37) % 100 },
-    { ...one, question: 2, option: 0, value: 0, percents: hour < 200 ? [50, 30, 20] : [1, 99, 0] },
+    { ...one, question: 2, option: 0, value: 0, percents: hour < 200 ? [50, 30, 20] : [40, 35, 25] },
   ]);
   await taker.turn();
   const found = await recomputeConsensus(sql);
@@ -72,7 +72,7 @@ t.test('the headline, how it changed in a day and a week, and its trend', async 
   const multi = found.get(questionId(2))!;
   t.equal(multi.consensus?.['leading_option'], 'Rises');
   const rises = ({ multi: { options: all = [] } }: { multi: Figures }) =>
-    all[0]?.mean_probability ?? 0;
+    all[0]?.forecast ?? 0;
   t.match(multi.consensus, {
     forecast: rises(now),
     change_24h: round2(rises(now) - rises(before(24))),

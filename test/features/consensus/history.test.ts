@@ -7,6 +7,7 @@ import {
   readCells,
   thinCourse,
 } from '../../../src/features/consensus/index.js';
+import { equal_weights } from '../../../src/features/consensus/mixture.js';
 import { givenByCdf, showFan } from '../../../src/features/consensus/numbers.js';
 import { computeConsensus, givenBy } from '../../../src/features/consensus/rules.js';
 import type { RunShape, TimedForecast } from '../../../src/features/consensus/run.js';
@@ -28,12 +29,13 @@ const multi: RunShape = {
 
 const start = 1_700_000_000_000;
 /** One fit before the start, one without effect, some among the forecasts, one after the end. */
+const skewed = { chance: [0.1, 0.2, 0.3, 0.4], number: [0.3, 0.7] };
 const fits = [
-  { number: 1, rho: 0.5, from_ms: start - 1 },
-  { number: 2, rho: 0.2, from_ms: start + 10 },
-  { number: 3, rho: 0.2, from_ms: start + 15 },
-  { number: 4, rho: 0.7, from_ms: start + 50 },
-  { number: 5, rho: 0.9, from_ms: start + 61 },
+  { number: 1, rho: 0.5, weights: null, from_ms: start - 1 },
+  { number: 2, rho: 0.2, weights: equal_weights, from_ms: start + 10 },
+  { number: 3, rho: 0.2, weights: equal_weights, from_ms: start + 15 },
+  { number: 4, rho: 0.7, weights: skewed, from_ms: start + 50 },
+  { number: 5, rho: 0.9, weights: null, from_ms: start + 61 },
 ];
 const until_ms = start + 60;
 
@@ -91,6 +93,7 @@ const consensusOf = (shape: RunShape, all: readonly TimedForecast[], at_ms: numb
     p25: found.p25,
     p75: found.p75,
     pooled: found.pooled,
+    option_forecasts: (found.options ?? []).map(({ forecast }) => forecast),
     option_probabilities: (found.options ?? []).map(({ mean_probability }) => mean_probability),
     option_percents: (found.options ?? []).map(({ percent }) => percent),
   };
@@ -107,7 +110,12 @@ const bruteForce = (shape: RunShape, all: readonly TimedForecast[]) => {
       const until = all.filter((one) => one.at <= at);
       return { at, ...consensusOf(shape, until, at) };
     });
-  return points.filter(({ at, pooled }, n) => times.has(at) || pooled !== points[n - 1]?.pooled);
+  const figuresIn = ({ pooled, forecast, option_forecasts }: (typeof points)[number]) =>
+    JSON.stringify([pooled, forecast, option_forecasts]);
+  return points.filter((point, n) => {
+    const before = points[n - 1];
+    return times.has(point.at) || before === undefined || figuresIn(point) !== figuresIn(before);
+  });
 };
 
 for (const shape of [binary, multi]) {
@@ -146,7 +154,7 @@ t.test('numeric: each moment is exact, also where forecasts replace others', asy
         const who = { agent, owner: agent, family: 'gpt' };
         return { at, ...who, side: 0, value: 5_000, given, replaced };
       });
-    const of_all = { all, offset: all.length, fits: [], until_ms };
+    const of_all = { all, offset: all.length, fits, until_ms };
     const { points } = await makeCourse(number, of_all);
     for (const { at, count, fan } of points) {
       const until = all.filter((one) => one.at <= at);

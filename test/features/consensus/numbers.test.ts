@@ -67,7 +67,18 @@ const check = (t: Test, body: Record<string, any>, all: readonly (readonly [numb
   for (let n = 0; n <= 200; n += 1) {
     near(t, pool.cdf[n], 100 * poolAt(all, -100 + 2 * n), 1e-4, `at ${-100 + 2 * n}`);
   }
-  t.equal(body.forecast, average.p50, 'the headline');
+  t.same(body.candidates, [
+    { name: 'quantile_average', weight: 0.5, forecast: average.p50 },
+    { name: 'linear_pool', weight: 0.5, forecast: pool.p50 },
+  ]);
+  // The average of uniform distributions is uniform between the means of their ends.
+  const [low, high] = [averageAt(all, 0), averageAt(all, 100)];
+  for (const [name, percent] of Object.entries({ p5: 5, p25: 25, p50: 50, p75: 75, p95: 95 })) {
+    const value = body.headline[name];
+    const of_average = Math.min(1, Math.max(0, (value - low) / (high - low)));
+    near(t, 50 * of_average + 50 * poolAt(all, value), percent, 0.6, `${name} of the headline`);
+  }
+  t.equal(body.forecast, body.headline.p50, 'the headline');
   for (const [name, percent] of Object.entries({ p5: 5, p25: 25, p75: 75, p95: 95 })) {
     t.equal(average[name], average.quantiles[percent - 1], name);
     near(t, 100 * poolAt(all, pool[name]), percent, 0.6, `${name} of the pool`);
@@ -122,7 +133,7 @@ t.test('the course as figures and as a picture, the widget and the brief', async
   const last = chart.points.at(-1);
   const now = await read(3);
   t.equal(last.forecast, now.forecast);
-  const { quantiles: _, ...fan } = now.quantile_average;
+  const fan = now.headline;
   t.same(last.quantiles, fan);
   const svg = String((await app.call('GET', `/api/questions/${id}/chart.svg`)).body);
   t.match(svg, /Median [\d.]+ GW/);

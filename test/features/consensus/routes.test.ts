@@ -87,9 +87,11 @@ t.test('while agents predict and clients read, all say what the record says', as
     const chart = await wholeOf(n, 'chart?points=1000', all_agents);
     t.strictSame(await wholeOf(n, 'chart?points=1000', all_agents, late), chart);
     const last = chart.points.at(-1);
-    const { count: _, at: __, option_probabilities, option_percents, ...figures } = last;
+    const { count: _, at: __, option_forecasts, ...rest } = last;
+    const { option_probabilities, option_percents, ...figures } = rest;
     t.match(found, figures, 'the last point is the consensus');
     const shown = found.options ?? [];
+    t.same(option_forecasts, pluck(shown, 'forecast'));
     t.same(option_percents, pluck(shown, 'percent'));
     t.same(option_probabilities, pluck(shown, 'mean_probability'));
     t.equal(chart.offset, found.offset);

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { SaxesParser } from 'saxes';
 import { first_fit } from '../../../src/features/consensus/correlation.js';
-import { computeConsensus } from '../../../src/features/consensus/rules.js';
+import { computeConsensus, no_tally } from '../../../src/features/consensus/rules.js';
 import { drawCourse, endsOf } from '../../../src/features/embed/draw.js';
 import { renderWidget } from '../../../src/features/embed/question-widget.js';
 import { questionOembed } from '../../../src/features/embed/routes.js';
@@ -101,9 +101,12 @@ const render = (row: QuestionRow & { readonly family: string }, view: (typeof vi
   const mixes = cells.map(({ family, count }) => {
     return { families: [[family, 1] as const], owners: count };
   });
-  const tally = { cells, values: new Map([[7_000, 5]]), mixes, given, offset: 7 };
+  const option_cells = cells.map((one) => ({ ...one, log_odds: [847_297_860, -847_297_860] }));
+  const option_values = [new Map([[7_000, 5]]), new Map([[3_000, 5]])];
+  const of_options = { given, option_cells, option_values };
+  const tally = { cells, values: new Map([[7_000, 5]]), mixes, ...of_options, offset: 7 };
   const consensus = computeConsensus(row, { ...tally, updated_at: at.toISOString() }, first_fit);
-  const figures = { forecast: 60, p25: 50, p75: 70, option_probabilities: [60, 40] };
+  const figures = { forecast: 60, p25: 50, p75: 70, option_forecasts: [60, 40] };
   const points = [0, 3_600_000].map((ms) => ({ at: at.getTime() + ms, count: 1, ...figures }));
   const course = { shape: row, points, total: 2, moments: 2, offset: 7 } as never;
   return renderWidget({
@@ -209,7 +212,7 @@ t.test('the largest families stand with their counts, and the rest is a number',
   const mixes = cells.map(({ family, count }) => {
     return { families: [[family, 1] as const], owners: count };
   });
-  const tally = { cells, values: new Map([[7_000, 105]]), mixes, given: new Map(), offset: 7 };
+  const tally = { ...no_tally, cells, values: new Map([[7_000, 105]]), mixes, offset: 7 };
   const row = makeRow({});
   const consensus = computeConsensus(row, { ...tally, updated_at: at.toISOString() }, first_fit);
   const shown = { question: row, view: 'card', theme: 'auto', public_url, chart: null } as const;
