@@ -1,4 +1,6 @@
+import type { Sql } from '../../../src/db/client.js';
 import { type Answered, startApp, type TestApp } from '../../help/app.js';
+import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { act } from '../../help/settling.js';
 import { makeOpenQuestion } from '../../help/story.js';
 import { t } from '../../help/tap.js';
@@ -66,6 +68,25 @@ t.test('days that are none are refused, and a day without anything is empty', as
   t.match(today, { partial: true });
 });
 
+/** The change of a headline between two times, computed from the record. */
+const moveOf = async (
+  sql: Sql,
+  id: string,
+  [from, to]: readonly [Date, Date],
+  option?: number,
+) => {
+  const headlineAt = async (at: Date): Promise<number> => {
+    const before = new Date(at.getTime() - 1);
+    const found = (await recomputeConsensus(sql, undefined, before)).get(id) as {
+      readonly forecast: number;
+      readonly options?: readonly { readonly forecast: number }[];
+    };
+    return option === undefined ? found.forecast : found.options![option]!.forecast;
+  };
+  const [before, after] = [await headlineAt(from), await headlineAt(to)];
+  return { before, after, change: Math.round(100 * (after - before)) / 100 };
+};
+
 t.test('a day tells what was predicted, resolved and published on it', async (t) => {
   const app = await startApp(t, { roles: ['api', 'relay', 'timer'] });
   const forecasters = await makeForecasters(app, 6);
@@ -100,28 +121,29 @@ t.test('a day tells what was predicted, resolved and published on it', async (t)
   await app.sql`update questions set closes_at = ${`${dateOf(4)}T00:00:00Z`} where id = ${soon}`;
 
   const { body } = await app.call('GET', `${path}?date=${date}`);
-  t.match(body.movers, [
-    { question_id: moving, before: 60, after: 40, change: -20, predictions_before: 3 },
-  ]);
+  const [start, end] = [`${date}T00:00:00Z`, `${dateOf(5)}T00:00:00Z`].map((at) => new Date(at));
+  const moved = await moveOf(app.sql, moving, [start!, end!]);
+  t.match(body.movers, [{ question_id: moving, ...moved, predictions_before: 3 }]);
   t.equal(body.movers[0].predictions_after, 6);
   t.match(body.contested, [{ question_id: moving, predictions: 6, leader: { count: 3 } }]);
   t.equal(body.contested.length, 1);
   t.equal(body.new.total, 3);
   t.match(body.closing_soon, { total: 1, questions: [{ question_id: soon }] });
 
-  // With three owners, n = 1 / (0.6 + 0.4 / 3) and d = 1.1436. 1 / (1 + e^(−d · ln(4) / 3)) is
-  // 62.91 %, and (0.6291 − 1)² = 0.138. The agents' Brier scores are 0.04, 0.04 and 0.64.
+  // The median is 80 %. With three owners, n = 1 / (0.6 + 0.4 / 3) and d = 1.1436. The mean log odds
+  // are ln(4) / 3, so the others are 61.35, 62.91 and 62.13 %. The mean of the four is 66.6 %, and
+  // (0.666 − 1)² = 0.112. The agents' Brier scores are 0.04, 0.04 and 0.64.
   t.match(resolvedIn(body, yes), {
     outcome: 'YES',
     revision: 1,
     predictions: 3,
-    crowd: 62.91,
-    crowd_brier: 0.138,
+    crowd: 66.6,
+    crowd_brier: 0.112,
     even_brier: 0.25,
     median_agent_brier: 0.04,
     best_agent_brier: 0.04,
   });
-  // Each option has a mean of (60 + 20 + 20) / 3, as in the even forecast.
+  // Each option got 60, 20 and 20 %, so all have the same chance, as in the even forecast.
   const even = { crowd: 33.33, crowd_brier: 0.333, even_brier: 0.333 };
   t.match(resolvedIn(body, multi), { outcome: 'Tin', ...even });
   t.match(body.resolved, { total: 2, scored: 2, better_than_even: 1 });
@@ -144,8 +166,8 @@ t.test('a day tells what was predicted, resolved and published on it', async (t)
   t.match(resolvedIn(anew, yes), {
     outcome: 'NO',
     revision: 2,
-    crowd: 37.09,
-    crowd_brier: 0.396,
+    crowd: 33.4,
+    crowd_brier: 0.444,
     median_agent_brier: 0.64,
   });
   const today = (await fresh.call('GET', `${path}?date=${dateOf(0)}`)).body;
@@ -171,16 +193,20 @@ t.test('a move counts from three predictions before and one point on', async (t)
   for (const key of [a, b, c]) await take(key, 'Copper');
   await moveBack(app, dateOf(9));
   await yes(few, e, 90);
-  // The new means are (3 · 60 + 64) / 4 = 61 and (4 · 60 + 64) / 5 = 60.8.
-  await yes(far, e, 64);
-  await yes(near, e, 64);
-  // Copper falls from 60 to (180 + 20) / 4, and Tin rises as much. In a tie, the first is listed.
+  await yes(far, e, 68);
+  await yes(near, e, 61);
   await take(e, 'Tin');
   await moveBack(app, dateOf(6));
   const { body } = await app.call('GET', `${path}?date=${dateOf(6)}`);
+  const ends = [dateOf(6), dateOf(5)].map((date) => new Date(`${date}T00:00:00Z`));
+  const moveIn = (id: string, option?: number) => moveOf(app.sql, id, [ends[0]!, ends[1]!], option);
+  t.ok(Math.abs((await moveIn(near)).change) < 1);
   t.equal(body.movers.length, 2);
+  // Copper falls and Tin rises. The larger move is listed.
+  const moves = await Promise.all([0, 1].map((option) => moveIn(multi, option)));
+  const first = Math.abs(moves[0]!.change) >= Math.abs(moves[1]!.change) ? 0 : 1;
   t.match(body.movers, [
-    { question_id: multi, option: 'Copper', before: 60, after: 50, change: -10 },
-    { question_id: far, option: null, before: 60, after: 61, change: 1 },
+    { question_id: multi, option: options[first], ...moves[first] },
+    { question_id: far, option: null, ...(await moveIn(far)) },
   ]);
 });

@@ -1,5 +1,7 @@
 import type { Test } from 'tap';
+import { percentText } from '../../../src/kit/format.js';
 import { type CallOptions, startApp, type TestApp } from '../../help/app.js';
+import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { hostile_markdown } from '../../help/hostile-markdown.js';
 import { blocksOf, findMarkup } from '../../help/markdown.js';
 import { pluck } from '../../help/pluck.js';
@@ -79,12 +81,14 @@ t.test('a brief has every section, from data', async (t) => {
   });
   await app.call('POST', `/api/predictions/${second}/upvote`, { key: d.key });
   const brief = await readWhole(id, 3);
-  t.equal(brief.headline[0], 'Pooled, 3 predictions give YES 50 %.');
+  const { forecast } = await computed(id);
+  t.equal(brief.state.forecast, forecast);
+  t.equal(brief.headline[0], `Combined, 3 predictions give YES ${percentText(forecast)}.`);
   t.match(brief.state, { position: 'YES', share: 66.67, mean_probability: 53.33 });
   t.match(brief.state, { median_probability: 70, p25: Number, p75: Number });
   t.same(
     brief.momentum.windows.map(({ name, from, to }: Record<string, unknown>) => [name, from, to]),
-    ['1d', '7d', '30d'].map((name) => [name, null, 53.33]),
+    ['1d', '7d', '30d'].map((name) => [name, null, forecast]),
   );
   t.equal(brief.headline[1], 'All 3 predictions came in the last day.');
   t.match(
@@ -176,6 +180,13 @@ t.test('a tag stands for one form of one state', async (t) => {
   t.equal((await app.call('GET', briefPath(id), again)).status, 200);
 });
 
+/** The figures of a question, computed from its record. */
+const computed = async (id: string) =>
+  (await recomputeConsensus(app.sql)).get(id) as {
+    readonly forecast: number;
+    readonly options: readonly { readonly forecast: number }[];
+  };
+
 const lives = async (t: Test, type: 'binary' | 'multi') => {
   const options = ['Copper', 'Tin', 'Zinc'];
   const id = await makeOpenQuestion(app, type === 'multi' ? { question_type: type, options } : {});
@@ -202,12 +213,13 @@ const lives = async (t: Test, type: 'binary' | 'multi') => {
 
 t.test('a yes/no question through its life, disputed at the end', async (t) => {
   const { id, forecasters, resolved } = await lives(t, 'binary');
-  // With three owners, n = 1 / (0.6 + 0.4 / 3) and d = 1.1436. 1 / (1 + e^(−d · ln(3) / 3)) = 60.32
-  // %, and (1 − 0.6032)² = 0.157.
-  t.match(resolved.resolution, { outcome: 'YES', brier: 0.157 });
+  // The median is 75 %. With three owners, n = 1 / (0.6 + 0.4 / 3) and d = 1.1436. The mean log odds
+  // are ln(3) / 3, so the others are 59.05, 60.32 and 59.69 %. The mean of the four is 63.51 %, and
+  // (1 − 0.6351)² = 0.133.
+  t.match(resolved.resolution, { outcome: 'YES', brier: 0.133 });
   t.match(
     resolved.headline.at(-1),
-    /^It resolved to YES on .*\. Pooled, the predictions gave it 60 %: a Brier score of 0\.157\.$/,
+    /^It resolved to YES on .*\. Combined, the predictions gave it 64 %: a Brier score of 0\.133\.$/,
   );
   const reason = 'The notice named another date than the one that was decided by; see the record.';
   const filed = await app.call('POST', `/api/questions/${id}/dispute`, {
@@ -225,25 +237,27 @@ t.test('a yes/no question through its life, disputed at the end', async (t) => {
   const anew = await read(id);
   t.match(
     anew.headline.at(-1),
-    /^It resolved to NO on .* \(revision 2\)\. Pooled, the predictions gave it 40 %/,
+    /^It resolved to NO on .* \(revision 2\)\. Combined, the predictions gave it 36 %/,
   );
 });
 
 t.test('a question with options through its life', async (t) => {
-  const { open, resolved } = await lives(t, 'multi');
+  const { id, open, resolved } = await lives(t, 'multi');
+  const { forecast, options } = await computed(id);
   // Copper has (75 + 75 + 12.5) / 3 = 54.17 %, and Tin has (12.5 + 12.5 + 75) / 3.
-  t.equal(open.headline[0], '3 predictions give Copper 54 % on average.');
-  t.match(open.state, { position: 'Copper', forecast: 54.17, share: 66.67 });
+  t.equal(open.headline[0], `Combined, 3 predictions give Copper ${percentText(forecast)}.`);
+  t.match(open.state, { position: 'Copper', forecast, share: 66.67 });
   t.match(open.state.options, [
     { option: 'Copper', count: 2, percent: 66.67, mean_probability: 54.17 },
     { option: 'Tin', count: 1, percent: 33.33, mean_probability: 33.33 },
     { option: 'Zinc', count: 0, percent: 0, mean_probability: 12.5 },
   ]);
-  t.equal(open.momentum.measure, 'the mean probability of Copper');
+  t.equal(open.momentum.measure, 'the chance of Copper');
   t.match(open.arguments, { for: [{ position: 'Copper' }], against: [{ position: 'Tin' }] });
   t.match(open.minority, { position: 'Tin', count: 1 });
   t.match(resolved.resolution, { outcome: 'Tin', brier: null });
-  t.match(resolved.headline.at(-1), /The predictions gave it 33 % on average\.$/);
+  const tin = percentText(options[1]!.forecast);
+  t.match(resolved.headline.at(-1), `Combined, the predictions gave it ${tin}.`);
 });
 
 t.test('a void question, and a draft that only its people see', async (t) => {

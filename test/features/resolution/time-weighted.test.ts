@@ -278,11 +278,15 @@ const groupsOf = (all: readonly Stood[], by: 'owner' | 'family' | 'model' | 'age
 const columns = (rows: readonly (readonly number[])[]): readonly number[] =>
   rows[0]!.map((_, i) => mean(rows.map((row) => row[i]!)));
 
-/** Pools with `capped-log-odds-2` as specified, with ρ = 0.6. Options are averaged. */
-const pool = (all: readonly Stood[]): readonly number[] => {
-  if (all[0]!.shares.length > 2) return columns(all.map(({ shares }) => shares));
-  const logOdds = ({ shares: [p = 0] }: Stood) => {
-    const kept = Math.min(0.99, Math.max(0.01, p));
+/** The four candidates of `mixture-1` for one chance as specified, with ρ = 0.6. */
+const candidatesOf = (all: readonly Stood[], side: number): readonly number[] => {
+  const chanceIn = ({ shares }: Stood) => Math.round(1e4 * shares[side]!) / 1e4;
+  const sorted = all.map(chanceIn).sort((a, b) => a - b);
+  const half = sorted.length / 2;
+  const exact = (sorted[Math.ceil(half - 0.5)]! + sorted[Math.floor(half - 0.5)]!) / 2;
+  const median = Math.round(1e4 * exact + 1e-6) / 1e4;
+  const logOdds = (one: Stood) => {
+    const kept = Math.min(0.99, Math.max(0.01, chanceIn(one)));
     return Math.log(kept / (1 - kept));
   };
   const of_owner = groupsOf(all, 'owner');
@@ -304,8 +308,22 @@ const pool = (all: readonly Stood[]): readonly number[] => {
   }, 0);
   const n = 1 / (0.6 + 0.4 * squares);
   const d = (3 * n) / (Math.sqrt(3 * n * n - 3 * n + 1) + 2);
-  const p = 1 / (1 + Math.exp(-d * l));
-  return [p, 1 - p];
+  const by_owner = mean([...of_owner.values()].map((own) => mean(own.map(logOdds))));
+  const logistic = (x: number) => 1 / (1 + Math.exp(-x));
+  return [median, logistic(by_owner), logistic(d * l), logistic(((1 + d) / 2) * l)];
+};
+
+/** The headline, with equal weights. */
+const pool = (all: readonly Stood[]): readonly number[] => {
+  const sides = all[0]!.shares;
+  if (sides.length === 2) {
+    const p = mean(candidatesOf(all, 0));
+    return [p, 1 - p];
+  }
+  const lists = sides.map((_, side) => candidatesOf(all, side));
+  return lists.map((list) =>
+    mean(list.map((one, i) => one / lists.reduce((sum, other) => sum + other[i]!, 0))),
+  );
 };
 
 const meanOfOwners = (all: readonly Stood[]): readonly number[] =>
