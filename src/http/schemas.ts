@@ -11,9 +11,12 @@ import { explainText } from '../kit/text.js';
 /** Schema parts that the routes and schemas of every feature use. */
 
 /** One of a few strings. The check uses a pattern, and the documents show an `enum`. */
-export const textEnum = <const T extends readonly string[]>(values: T): TUnsafe<T[number]> => ({
+export const textEnum = <const T extends readonly string[]>(
+  values: T,
+  options: { readonly description?: string } = {},
+): TUnsafe<T[number]> => ({
   ...Type.Unsafe<T[number]>(
-    Type.String({ pattern: `^(?:${values.join('|')})$`, enum: [...values] }),
+    Type.String({ pattern: `^(?:${values.join('|')})$`, enum: [...values], ...options }),
   ),
 });
 

@@ -49,15 +49,16 @@ export const join = (parts: readonly (Markup | null)[]): Markup => ({
 /** `auto` follows the reader's colour scheme. */
 export type SvgTheme = 'light' | 'dark' | 'auto';
 
-/** Neutral colours, and ten series colours that stay distinct in both themes. */
+/** Neutral colours, and fourteen series colours that stay distinct in both themes. */
 const light = {
   paper: '#ffffff',
   ink: '#1b1f24',
   soft: '#59636e',
   grid: '#e3e7ec',
-  series: '#0b5cad #c2410c #11703a #7c3aad #0e7490 #be185d #7a6a00 #8a4b20 #475569 #b91c1c'.split(
-    ' ',
-  ),
+  series: (
+    '#0b5cad #c2410c #11703a #7c3aad #0e7490 #be185d #7a6a00 #8a4b20 #475569 #b91c1c ' +
+    '#a21caf #4d7c0f #27272a #6366f1'
+  ).split(' '),
 };
 
 const dark: typeof light = {
@@ -65,9 +66,10 @@ const dark: typeof light = {
   ink: '#e8ebef',
   soft: '#9aa5b1',
   grid: '#2b3138',
-  series: '#6cb2ff #ff9d5c #63d48a #c79bf5 #4fd1e0 #ff86b8 #d9c54a #dca77a #a3b3c9 #ff8a8a'.split(
-    ' ',
-  ),
+  series: (
+    '#6cb2ff #ff9d5c #63d48a #c79bf5 #4fd1e0 #ff86b8 #d9c54a #dca77a #a3b3c9 #ff8a8a ' +
+    '#f28bff #b7e35a #ffffff #a5a8ff'
+  ).split(' '),
 };
 
 /** Number of different series colours. */

@@ -28,17 +28,25 @@ type Points = Operations['agentPoints']['returns'];
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 const words = (name: string): string => capital(name.replaceAll('_', ' '));
 const net = metrics.points.show;
+/** An agent that says nothing about its style has these. */
+const usual_persona = 'data_driven';
+const usual_risk = 'moderate';
 
 const About = ({ agent }: { agent: Agent }) => {
   const { model, model_family, trust_label, tier, points, bio, domain_focus, philosophy } = agent;
   const is_verified = trust_label === 'verified';
+  const is_imported = agent.kind === 'imported';
+  const style = [
+    agent.persona_archetype !== usual_persona && `Style: ${words(agent.persona_archetype)}`,
+    agent.risk_profile !== usual_risk && `Risk: ${agent.risk_profile}`,
+  ].filter(Boolean);
   return (
     <>
       <h1 dir="auto">{agent.name}</h1>
       <p class="row">
         <Family family={model_family} /> <span dir="auto">{model}</span>
         <span class={`pill ${is_verified ? 'open' : ''}`}>
-          {is_verified ? '✓ Owner verified' : 'No verified owner'}
+          {is_imported ? 'Imported' : is_verified ? '✓ Owner verified' : 'No verified owner'}
         </span>
         <OperatedBy operator={agent.operator} />
         <span class="soft">
@@ -49,19 +57,21 @@ const About = ({ agent }: { agent: Agent }) => {
         </span>
       </p>
       {bio !== null && <p dir="auto">{bio}</p>}
-      <p class="soft">
-        Style: {words(agent.persona_archetype)}. Risk: {agent.risk_profile}
+      <p class="facts soft">
+        {style.map((one) => (
+          <span key={one}>{one}</span>
+        ))}
         {domain_focus !== null && (
-          <>
-            . Focus: <span dir="auto">{domain_focus}</span>
-          </>
+          <span>
+            Focus: <bdi>{domain_focus}</bdi>
+          </span>
         )}
-        .{' '}
         {philosophy !== null && (
-          <>
-            “<span dir="auto">{philosophy}</span>”
-          </>
+          <span>
+            “<bdi>{philosophy}</bdi>”
+          </span>
         )}
+        {is_imported && <span>Nobody on this forum answers for this agent.</span>}
       </p>
     </>
   );

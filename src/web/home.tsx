@@ -1,4 +1,5 @@
 import { front_links } from '../features/docs/index.js';
+import { metrics } from '../features/leaderboards/metrics.js';
 import { grouped, percentText } from '../kit/format.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
@@ -47,7 +48,7 @@ const readHome = async (api: Api, now: Date) => {
       query: { status: 'resolved', sort: 'recently_resolved', include, limit: shown_rows },
     }),
     api.get('listAgents', { query: { limit: 1 } }),
-    api.get('leaderboard', { query: { by: 'points', limit: 5 } }),
+    api.get('leaderboard', { query: { by: 'brier', kind: 'all', limit: 8 } }),
     api.get('leaderboard', { query: { by: 'relative', of: 'families', limit: 5 } }),
     api.get('getDailyInsights', { query: { date: now.toISOString().slice(0, 10) } }),
   ]);
@@ -67,7 +68,7 @@ const readHome = async (api: Api, now: Date) => {
       [active.total, 'open questions'],
       [days.families.reduce((sum, { predictions }) => sum + predictions, 0), 'forecasts today'],
     ] as const,
-    top: top.leaderboard.filter(({ rank }) => rank !== null),
+    top: top.leaderboard.filter(({ rank }) => rank !== null).slice(0, 5),
     families: families.leaderboard.filter(({ rank }) => rank !== null),
     latest: await readLatest(api),
   };
@@ -166,12 +167,16 @@ const HomeBody = ({ home, public_url, now }: { home: Home; public_url: string; n
       <section>
         <h2>Closing soon</h2>
         <QuestionList questions={home.closing} now={now} empty="No questions close soon." />
-        <a href="/questions?sort=closing_soon">More closing soon</a>
+        {home.closing.length > 0 && <a href="/questions?sort=closing_soon">More closing soon</a>}
       </section>
       <section>
         <h2>Just resolved</h2>
         <QuestionList questions={home.resolved} now={now} empty="No resolved questions yet." />
-        <a href="/questions?status=resolved&amp;sort=recently_resolved">More resolved questions</a>
+        {home.resolved.length > 0 && (
+          <a href="/questions?status=resolved&amp;sort=recently_resolved">
+            More resolved questions
+          </a>
+        )}
       </section>
       <section aria-labelledby="ticker-title">
         <div class="head-row">
@@ -191,7 +196,10 @@ const HomeBody = ({ home, public_url, now }: { home: Home; public_url: string; n
       </section>
       <section>
         <h2>Top agents</h2>
-        <TopList rows={home.top} unit={({ value }) => `${grouped(value)} points`} />
+        <TopList
+          rows={home.top}
+          unit={({ value, n }) => `Brier score ${metrics.brier.show(value)}, n = ${n}`}
+        />
         <a href="/leaderboard">Full leaderboard</a>
       </section>
       <section>

@@ -29,7 +29,7 @@ const of_groups: readonly MetricName[] = metric_names.filter(
 const board_query = Type.Object({
   of: Type.Optional(textEnum(['agents', 'families', 'models', 'debaters'] as const)),
   by: Type.Optional(textEnum(metric_names)),
-  kind: Type.Optional(textEnum(['agent', 'imported'] as const)),
+  kind: Type.Optional(textEnum(['agent', 'imported', 'all'] as const)),
   category: Type.Optional(Type.String({ maxLength: 60 })),
   period: Type.Optional(textEnum(['all', '30d', '7d'] as const)),
   least: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 })),
@@ -43,9 +43,9 @@ const rows_a_page = 100;
  * Returns the board that an address asks for. If the combination does not exist, it returns the
  * nearest board that does.
  */
-const chosenOf = ({ of = 'agents', by, kind, category, period, least = 0 }: BoardQuery) => {
+const chosenOf = ({ of = 'agents', by, kind = 'all', category, period, least = 0 }: BoardQuery) => {
   const is_group = of === 'families' || of === 'models';
-  const metric = by ?? (is_group ? 'brier' : 'points');
+  const metric = by ?? 'brier';
   const is_whole = metric === 'adjusted';
   return {
     of,
@@ -66,6 +66,20 @@ const readRows = (api: Api, { of, by, kind, category, period }: Chosen, cursor?:
   return api.get('leaderboard', { query: { by, of, ...narrow, ...page } });
 };
 type Board = Awaited<ReturnType<typeof readRows>>;
+
+const hasRanks = ({ leaderboard: rows }: Board): boolean => rows.some(({ rank }) => rank !== null);
+
+/** Reads the board, or the board of all agents, categories and times if the board has no ranks. */
+const readFilled = async (api: Api, chosen: Chosen, cursor?: string | null) => {
+  const board = await readRows(api, chosen, cursor);
+  const is_narrow = (chosen.kind ?? 'all') !== 'all' || chosen.category || chosen.period;
+  if (hasRanks(board) || !is_narrow || cursor) return { board, is_whole_instead: false };
+  const { of, by } = chosen;
+  const whole = await readRows(api, chosenOf({ of, by }));
+  return hasRanks(whole)
+    ? { board: whole, is_whole_instead: true }
+    : { board, is_whole_instead: false };
+};
 
 const reference_notes: Readonly<Record<string, string>> = {
   crowd: 'all forecasts of a question combined',
@@ -90,6 +104,7 @@ const Who = ({ row }: { row: Entry }) => {
       <small>
         {note ?? (
           <>
+            {kind === 'imported' && <span class="pill">Imported</span>}{' '}
             {model_family !== null && kind !== 'family' && <Family family={model_family} />}
             {model !== null && kind !== 'model' && <span dir="auto"> · {model}</span>}
           </>
@@ -215,9 +230,7 @@ const Filters = ({
   return (
     <form class="filters" action="/leaderboard">
       {of !== 'agents' && <input type="hidden" name="of" value={of} />}
-      {by !== (chosen.is_group ? 'brier' : 'points') && (
-        <input type="hidden" name="by" value={by} />
-      )}
+      {by !== 'brier' && <input type="hidden" name="by" value={by} />}
       {has_slices && (
         <>
           <Select
@@ -246,7 +259,7 @@ const Filters = ({
           .sort((a, b) => a - b)
           .map((n) => [String(n), n === 0 ? 'Any' : `${n}`])}
       />
-      {of === 'agents' && <AgentKindSelect value={kind} />}
+      {of === 'agents' && <AgentKindSelect value={kind} has_all />}
       <button type="submit">Show</button>
     </form>
   );
@@ -262,11 +275,13 @@ const Coverage = ({ coverage }: { coverage: NonNullable<Board['coverage']> }) =>
 
 const Body = ({
   board,
+  is_whole_instead,
   chosen,
   query,
   pillars,
 }: {
   board: Board;
+  is_whole_instead: boolean;
   chosen: Chosen;
   query: Query;
   pillars: readonly (readonly [string, string])[];
@@ -295,7 +310,7 @@ const Body = ({
             path="/leaderboard"
             query={{ ...query, by }}
             name="by"
-            usual={is_group ? 'brier' : 'points'}
+            usual="brier"
             choices={(is_group ? of_groups : metric_names).map((name) => [
               name,
               metrics[name].label,
@@ -307,6 +322,9 @@ const Body = ({
           </p>
           <Filters chosen={chosen} pillars={pillars} />
         </>
+      )}
+      {is_whole_instead && (
+        <p role="status">No ranks in this selection yet. All agents, categories and times:</p>
       )}
       {board.coverage !== undefined && <Coverage coverage={board.coverage} />}
       {rows.length === 0 ? (
@@ -362,8 +380,8 @@ const leaderboard = route({
     const api = apiOf(ctx, deps);
     const { query } = ctx;
     const chosen = chosenOf(query);
-    const [board, taxonomy] = await Promise.all([
-      readRows(api, chosen, query.cursor),
+    const [found, taxonomy] = await Promise.all([
+      readFilled(api, chosen, query.cursor),
       api.get('getTaxonomy'),
     ]);
     const pillars = taxonomy.map(({ slug, name }) => [slug, name] as const);
@@ -372,7 +390,7 @@ const leaderboard = route({
       description: `The best agents, model families and models by ${metrics[chosen.by].label}, with confidence intervals.`,
       path: linkTo('/leaderboard', { of: query.of, by: query.by }),
       section: 'leaderboard',
-      children: <Body board={board} chosen={chosen} query={query} pillars={pillars} />,
+      children: <Body {...found} chosen={chosen} query={query} pillars={pillars} />,
     });
   },
 });

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
+import { metrics } from '../features/leaderboards/metrics.js';
 import { prediction_faults } from '../features/predictions/faults.js';
 import { percentText } from '../kit/format.js';
 import { renderPage } from './page.js';
@@ -54,6 +55,12 @@ type Page = Awaited<ReturnType<typeof readPrediction>>;
 const pointsText = (net: number): string =>
   `${net > 0 ? '+' : net < 0 ? '−' : ''}${numberText(Math.abs(net))} ${Math.abs(net) === 1 ? 'point' : 'points'}`;
 
+/**
+ * A receipt's Brier score has a term for each outcome. People see half of it, as on all other pages:
+ * always saying 50% scores 0.25.
+ */
+const brierText = (score: number): string => metrics.brier.show(score / 2);
+
 const outcomeName = (correct: readonly string[], { question_type }: Question): string =>
   question_type === 'binary' ? (correct[0] === 'YES' ? 'Yes' : 'No') : correct.join(', ');
 
@@ -101,7 +108,10 @@ const Steps = ({ receipt, page }: { receipt: Receipt; page: Page }) => {
             {loss !== null && (
               <span>
                 {' '}
-                · {one.crps === null ? 'Brier score' : 'distance (CRPS)'} {loss.toFixed(3)}
+                ·{' '}
+                {one.crps === null
+                  ? `Brier score ${brierText(loss)}`
+                  : `distance (CRPS) ${loss.toFixed(3)}`}
               </span>
             )}
           </li>
@@ -158,7 +168,7 @@ const ReceiptSection = ({ page }: { page: Page }) => {
               <>
                 because the outcome was <bdi>{outcomeName(result.correct, question)}</bdi>
                 {result.b !== null &&
-                  `: Brier score ${result.b.toFixed(3)} (an even guess scores ${result.u.toFixed(3)})`}
+                  `: Brier score ${brierText(result.b)} (an even guess scores ${brierText(result.u)})`}
               </>
             ) : (
               <>

@@ -10,16 +10,19 @@ import { type Question, status_words } from './question-chart.js';
 
 type Changes = Operations['listChanges']['returns']['changes'];
 
-export const Head = ({ question }: { question: Question }) => {
+type Taxonomy = Operations['getTaxonomy']['returns'];
+
+export const Head = ({ question, taxonomy }: { question: Question; taxonomy: Taxonomy }) => {
   const { status, category, subcategory, tags } = question;
-  const topic = (text: string): string => text.replaceAll('_', ' ');
+  const pillar = taxonomy.find(({ slug }) => slug === category);
+  const part = pillar?.subcategories.find(({ slug }) => slug === subcategory);
   return (
     <>
       <p class="row crumbs">
         <span class={`pill ${status}`}>{status_words[status]}</span>
-        <a href={linkTo('/questions', { category })}>{topic(category)}</a>
+        <a href={linkTo('/questions', { category })}>{pillar?.name ?? category}</a>
         {subcategory !== null && (
-          <a href={linkTo('/questions', { category, subcategory })}>{topic(subcategory)}</a>
+          <a href={linkTo('/questions', { category, subcategory })}>{part?.name ?? subcategory}</a>
         )}
         {tags.map((tag) => (
           <a key={tag} href={linkTo('/questions', { tag })} dir="auto">

@@ -78,15 +78,18 @@ const readQuestionPage = async (api: Api, id: string, query: PageQuery) => {
   const { question, consensus } = await api.get('getQuestion', { params });
   const { sort = 'new', cursor, range = 'all', series } = query;
   const paged = { limit: shown_forecasts, ...(cursor === undefined ? {} : { cursor }) };
-  const [charts, brief, forecasts, dots, comments, disputes, changes] = await Promise.all([
-    readChart(api, question, consensus, { range, by_family: series === 'families' }),
-    api.get('getIntelBrief', { params }),
-    api('listPredictions', { params, query: { sort: sort as 'new', ...paged } }),
-    api.get('listPredictions', { params, query: { limit: max_dots, reasoning: false } }),
-    readDiscussion(api, id, query),
-    api.get('listDisputes', { params, query: { limit: 20 } }),
-    api.get('listChanges', { params }),
-  ]);
+  const [charts, brief, forecasts, dots, comments, disputes, changes, taxonomy] = await Promise.all(
+    [
+      readChart(api, question, consensus, { range, by_family: series === 'families' }),
+      api.get('getIntelBrief', { params }),
+      api('listPredictions', { params, query: { sort: sort as 'new', ...paged } }),
+      api.get('listPredictions', { params, query: { limit: max_dots, reasoning: false } }),
+      readDiscussion(api, id, query),
+      api.get('listDisputes', { params, query: { limit: 20 } }),
+      api.get('listChanges', { params }),
+      api.get('getTaxonomy'),
+    ],
+  );
   return {
     question,
     consensus,
@@ -96,6 +99,7 @@ const readQuestionPage = async (api: Api, id: string, query: PageQuery) => {
     disputes: disputes.disputes,
     dots: dots.predictions,
     changes: changes.changes,
+    taxonomy,
     /** Null if the cursor is invalid. */
     forecasts: forecasts.ok ? forecasts.body : null,
     records: await readRecords(api, forecasts.ok ? forecasts.body.predictions : []),
@@ -312,7 +316,7 @@ const Body = (props: BodyProps) => {
   const { question, consensus, charts, dots } = page;
   return (
     <article class="question">
-      <Head question={question} />
+      <Head question={question} taxonomy={page.taxonomy} />
       <div class="with-aside">
         <div>
           <Hero question={question} consensus={consensus} brief={page.brief} />

@@ -1,3 +1,4 @@
+import { makeAgent, makeHuman } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { openForum, playSeason, rowsOf, textOf } from './season.js';
 
@@ -25,6 +26,7 @@ t.test('the page of an agent shows who it is, its record and every forecast', as
       t.match(text, new RegExp(`${show(interval.low)} to .?${show(interval.high)} n = ${n}`), name);
     }
     t.match(text, '✓ Owner verified');
+    t.notMatch(text, 'Style:', 'it said nothing about its style');
     t.match(body, /"@type":"ProfilePage"/);
     t.notMatch(body, '<img src=x');
     t.notMatch(body, /\sstyle=|\son[a-z]+="/);
@@ -67,4 +69,20 @@ t.test('the page of an agent shows who it is, its record and every forecast', as
     t.equal((await show(`/agents/${good.id}?result=drawn`)).status, 400);
   });
   t.end();
+});
+
+t.test('an imported agent is marked and never called verified', async (t) => {
+  const { app, show } = await openForum(t);
+  const name = 'Harbour Almanac';
+  const body_of = { admin: true, body: { items: [{ name, model: 'gpt-5' }] } };
+  const imported = await app.call('POST', '/api/admin/agents/import', body_of);
+  const id = imported.body.results[0].agent_id;
+  const { body } = await app.call('GET', `/api/agents/${id}`);
+  t.match(body.agent, { kind: 'imported', trust_label: 'unverified' });
+  const text = textOf((await show(`/agents/${id}`)).body);
+  t.match(text, /Imported .*Nobody on this forum answers for this agent/s);
+  t.notMatch(text, 'verified');
+  const { id: linked } = await makeAgent(app, { human: await makeHuman(app) });
+  const { body: own } = await app.call('GET', `/api/agents/${linked}`);
+  t.match(own.agent, { kind: 'agent', trust_label: 'verified' });
 });

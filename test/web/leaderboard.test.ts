@@ -51,7 +51,14 @@ t.test('the leaderboard shows what the API ranks', async (t) => {
     t.match(category.body, /<option value="7d" selected/);
     const least = await show('/leaderboard?by=brier&least=50');
     t.match(textOf(least.body), 'No forecaster here has 50 resolved forecasts yet');
-    t.match(textOf((await show('/leaderboard?kind=imported')).body), 'No ranks yet');
+    const imported = await show('/leaderboard?kind=imported');
+    t.match(textOf(imported.body), 'No ranks in this selection yet. All agents');
+    t.match(imported.body, `href="/agents/${good.id}"`, 'the nearest board with ranks');
+    t.match(imported.body, /<option value="imported" selected/);
+    const usual = await show('/leaderboard');
+    t.match(textOf(usual.body), 'Brier');
+    t.match(usual.body, /<option value="all" selected[^>]*>All agents/);
+    t.same(rowsOf(usual.body), rowsOf((await show('/leaderboard?by=brier&kind=all')).body));
     const families = await show('/leaderboard?of=families&by=skill');
     t.match(families.body, /href="\/leaderboard\?of=families" aria-current="true"[^>]*>Families/);
     t.match(families.body, 'href="/families/claude"', 'a measure that families lack falls back');

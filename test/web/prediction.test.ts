@@ -61,8 +61,10 @@ t.test('its receipt goes interval by interval once it is settled', async (t) => 
     const body = await read(app, id);
     return body.includes('booked') ? body : undefined;
   });
-  t.match(page, /70% Yes<\/strong>.*counted for.*Brier score 0\.\d{3}/s);
-  t.match(page, /83% Yes<\/strong>.*counted for.*Brier score 0\.\d{3}/s);
+  // (1 − 0.7)² and (1 − 0.825)², where always saying 50 % has 0.25.
+  t.match(page, /70% Yes<\/strong>.*counted for.*Brier score 0\.090/s);
+  t.match(page, /83% Yes<\/strong>.*counted for.*Brier score 0\.031/s);
+  t.match(page, '(an even guess scores 0.250)');
   t.match(page, /\+\d+ points<\/strong>.*because the outcome was <bdi>Yes<\/bdi>/s);
 });
 

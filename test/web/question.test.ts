@@ -37,6 +37,7 @@ t.test('a question without forecasts is whole, and says how to be the first', as
   const page: string = answer.body;
   for (const text of [
     'no forecasts yet',
+    'href="/questions?category=society&amp;subcategory=benefits_public_good">Benefits &amp; Public Good</a>',
     '<p class="soft">No forecasts yet.</p>',
     '<li>Later ones do not count.</li>',
     `/api/questions/${id}/predict`,

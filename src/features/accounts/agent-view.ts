@@ -5,6 +5,7 @@ import { readPerformance, readRank } from '../leaderboards/index.js';
 import { tierOf } from '../points/rules.js';
 import * as store from './agents-store.js';
 import type { ListedRow } from './directory-store.js';
+import { import_owner_id } from './people-store.js';
 import * as wire from './schema.js';
 
 /** Views of an agent: for the public, for its owner and for the agent itself. */
@@ -17,12 +18,15 @@ const showAs = <S extends TObject>(schema: S, agent: Shown<S>): Static<S> =>
     Object.keys(schema.properties).map((name) => [name, agent[name as keyof Static<S>]]),
   ) as Static<S>;
 
+/** Nobody answers for an imported agent, so it is never called verified. */
 const wholeOf = (row: store.AgentRow) => ({
   ...row,
   type: 'agent',
+  kind: row.owner_id === import_owner_id ? 'imported' : 'agent',
   points: row.balance,
   tier: tierOf(row.balance),
-  trust_label: row.owner_id === null ? 'unverified' : 'verified',
+  trust_label:
+    row.owner_id === null || row.owner_id === import_owner_id ? 'unverified' : 'verified',
   operator: row.operator && { ...row.operator, verified_at: new Date(row.operator.verified_at) },
   owner_linked: row.owner_id !== null,
   predictions_url: `/api/agents/${row.id}/predictions`,

@@ -143,6 +143,7 @@ export const profile_schema = named(
   'The public view of an agent.',
   Type.Object({
     ...base_members,
+    kind: textEnum(agent_kinds),
     bio: nullable(Type.String()),
     domain_focus: nullable(Type.String()),
     philosophy: nullable(Type.String()),

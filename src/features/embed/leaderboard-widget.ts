@@ -30,7 +30,7 @@ export interface Board {
   readonly theme: Theme;
 }
 
-const classes = { agents: 'agent', families: 'family', models: 'model' } as const;
+const classes = { agents: 'all', families: 'family', models: 'model' } as const;
 const usual_limit = 10;
 const max_rows = 20;
 
@@ -56,20 +56,20 @@ export const boardOf = (query: Static<typeof board_query>): Board => {
   };
   // The forum's leaderboard page puts `debaters` into `of`, so that is accepted here too.
   const given = query.of === 'debaters' ? query.of : query.by;
-  const wanted = find(boards, given) ?? usualOf(of);
+  const wanted = find(boards, given) ?? usual_board;
   const whole = { by: wanted, of, category: null, period: 'all' as const, ...shown };
-  const by = findMissing(requestOf(whole)) === null ? wanted : usualOf(of);
+  const by = findMissing(requestOf(whole)) === null ? wanted : usual_board;
   if (isWhole(by)) return { ...whole, by };
   const category = query.category || null;
   return { ...whole, by, category, period: find(periods, query.period) ?? 'all' };
 };
 
-const usualOf = (of: Whose): BoardName => (of === 'agents' ? 'points' : 'brier');
+const usual_board: BoardName = 'brier';
 
 /** Returns the query parameters that differ from the default. */
 const queryOf = ({ by, of, category, period }: Board): Record<string, string> => ({
   ...(of === 'agents' ? {} : { of }),
-  ...(by === usualOf(of) ? {} : { by }),
+  ...(by === usual_board ? {} : { by }),
   ...(category === null ? {} : { category }),
   ...(period === 'all' ? {} : { period }),
 });

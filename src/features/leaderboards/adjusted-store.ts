@@ -29,7 +29,7 @@ export const readScores = (sql: Sql, of: BoardClass, take: (row: ScoreRow) => vo
       left join agents a on a.id = forecaster_id
       where brier is not null and
         case
-          when kind is null then ${isRanked(tx)} and ${kindOf(tx)} = ${of}
+          when kind is null then ${isRanked(tx)} and ${of} in (${kindOf(tx)}, 'all')
           else kind = ${of} or kind not in ('family', 'model')
         end
       order by question_id, forecaster_id`;

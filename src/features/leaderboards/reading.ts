@@ -28,8 +28,8 @@ const member_of: Readonly<Record<BoardName, keyof Entry>> = {
 const namesOf = (of: BoardClass, { detail, agent_id }: BoardRow, named?: NamedRow) => {
   const { name, reference } = detail;
   if (named !== undefined) {
-    const { model, model_family, points } = named;
-    return { kind: of, user_id: agent_id, name: named.name, model, model_family, points };
+    const { kind, model, model_family, points } = named;
+    return { kind, user_id: agent_id, name: named.name, model, model_family, points };
   }
   if (!name) return null;
   const is_model = of === 'model' && !reference;

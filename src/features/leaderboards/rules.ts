@@ -16,7 +16,9 @@ import { calibrationError, type Interval, meanInterval, wilson } from '../points
  */
 
 export const agent_kinds = ['agent', 'imported'] as const;
-export const board_classes = [...agent_kinds, 'family', 'model'] as const;
+/** The board of `all` ranks linked and imported agents together. */
+export const shown_agents = [...agent_kinds, 'all'] as const;
+export const board_classes = [...shown_agents, 'family', 'model'] as const;
 export type BoardClass = (typeof board_classes)[number];
 
 /** Boards that rank by a mean of scores. */

@@ -7,7 +7,7 @@ import {
   time_schema,
   uuid_schema,
 } from '../../http/schemas.js';
-import { agent_kinds, board_classes, boards, period_names, periods } from './rules.js';
+import { agent_kinds, boards, period_names, periods, shown_agents } from './rules.js';
 
 /** Wire schemas of leaderboards and of an agent's record. */
 
@@ -24,14 +24,16 @@ const interval = (unit: string) =>
 export const leaderboard_query = Type.Object({
   by: Type.Optional(textEnum(boards)),
   of: Type.Optional(textEnum(whose)),
-  kind: Type.Optional(textEnum(agent_kinds)),
+  kind: Type.Optional(
+    textEnum(shown_agents, { description: 'The agents that are ranked. Default: `agent`.' }),
+  ),
   category: Type.Optional(Type.String({ maxLength: 60 })),
   period: Type.Optional(textEnum(period_names)),
   ...page_query,
 });
 
 /** Kinds of rows. The crowd, always 50 % (`even`) and markets have no rank. */
-export const row_kinds = [...board_classes, 'crowd', 'even', 'market'] as const;
+export const row_kinds = [...agent_kinds, 'family', 'model', 'crowd', 'even', 'market'] as const;
 
 const entry_schema = named(
   'LeaderboardEntry',
@@ -119,7 +121,7 @@ const debater_schema = Type.Object({
 });
 
 export const debaters_query = Type.Object({
-  kind: Type.Optional(textEnum(agent_kinds)),
+  kind: Type.Optional(textEnum(shown_agents)),
   ...page_query,
 });
 

@@ -180,7 +180,7 @@ const standing = (db: Db, { category, since }: Slice) => db`
   standing as (
     select
       a.id as agent_id,
-      ${kindOf(db)} as "of",
+      c.of,
       null as name,
       null as reference,
       coalesce(bin_n, '{}') as bin_n,
@@ -189,6 +189,7 @@ const standing = (db: Db, { category, since }: Slice) => db`
       ${db.unsafe(or_zero_sql)}
     from agents a
     left join summed s on s.forecaster_id = a.id
+    cross join lateral (values (${kindOf(db)}), ('all')) as c ("of")
     -- Boards without a filter also list agents that have no resolved predictions.
     where ${isRanked(db)} and (${category === null && since === null} or n is not null)
     union all
@@ -206,7 +207,7 @@ const debaters = (db: Db) => db`
   standing as (
     select
       c.agent_id,
-      ${kindOf(db)} as "of",
+      k.of,
       null as name,
       null as reference,
       sum(c.upvotes)::integer as upvotes,
@@ -215,8 +216,9 @@ const debaters = (db: Db) => db`
         as replies
     from comments c
     join agents a on a.id = c.agent_id
+    cross join lateral (values (${kindOf(db)}), ('all')) as k ("of")
     where c.hidden_at is null and ${isRanked(db)}
-    group by c.agent_id, a.owner_id
+    group by c.agent_id, k.of
   )`;
 
 /** For each board: the sort key (lowest first; null omits the row) and the sums of the mean. */
@@ -370,6 +372,7 @@ export const readTops = async (
 
 export interface NamedRow {
   readonly id: string;
+  readonly kind: 'agent' | 'imported';
   readonly name: string;
   readonly model: string;
   readonly model_family: string;
@@ -381,7 +384,7 @@ export const readNames = async (
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, NamedRow>> => {
   const rows = await db<NamedRow[]>`
-    select a.id, a.name, a.model, a.model_family, c.balance as points
+    select a.id, ${kindOf(db)} as kind, a.name, a.model, a.model_family, c.balance as points
     from agents a
     join accounts c on c.agent_id = a.id
     where a.id = any (${ids as string[]}::uuid[])`;

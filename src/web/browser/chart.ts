@@ -1,3 +1,5 @@
+import { clockText, dayText, momentText } from './site.js';
+
 /**
  * Makes charts interactive. A vertical line follows the pointer, and the legend shows the values
  * at that time. Clicking a name in the legend hides or shows its line. All values are read from
@@ -9,13 +11,10 @@ const wide = 1_000;
 const numbersOf = (path: SVGPathElement): number[] =>
   (path.getAttribute('d')?.match(/-?[\d.]+/g) ?? []).map(Number);
 
-const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
-const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' });
-const hour = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' });
 const number = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 });
 
 const textOf = (value: number, { kind, unit = '' }: DOMStringMap): string => {
-  if (kind === 'date') return day.format(value);
+  if (kind === 'date') return dayText(value);
   if (kind === 'percent') return `${Math.round(value)}%`;
   return `${number.format(value)} ${unit}`.trim();
 };
@@ -47,7 +46,7 @@ const makeLive = (chart: HTMLElement): void => {
 
   if (to - from < 2 * 86_400_000) {
     for (const tick of plot.querySelectorAll<SVGTextElement>('[data-at]')) {
-      tick.textContent = hour.format(Number(tick.dataset['at']));
+      tick.textContent = clockText(Number(tick.dataset['at']));
     }
   }
 
@@ -76,7 +75,7 @@ const makeLive = (chart: HTMLElement): void => {
             ((read('bottom') - y) / (read('bottom') - read('top'))) * (read('high') - read('low'));
       if (figure) figure.textContent = level === undefined ? '–' : textOf(level, plot.dataset);
     }
-    if (note) note.textContent = moment.format(from + place * (to - from));
+    if (note) note.textContent = momentText(from + place * (to - from));
   };
   const hide = (): void => {
     cursor.classList.remove('on');

@@ -42,11 +42,13 @@ export const Ago = ({ at, now }: { at: string; now: Date }) => (
   </time>
 );
 
-/** Shows how many points a forecast moved. The direction is given as text, not only by colour. */
+/**
+ * Shows how many points a forecast moved, and nothing if that is not known. The direction is given
+ * as text, not only by colour.
+ */
 export const Change = ({ points, over }: { points: number | null | undefined; over: string }) => {
-  if (points === null || points === undefined || Math.abs(points) < 0.5) {
-    return <span class="change">±0 in {over}</span>;
-  }
+  if (points === null || points === undefined) return null;
+  if (Math.abs(points) < 0.5) return <span class="change">±0 in {over}</span>;
   const is_up = points > 0;
   return (
     <span class={`change ${is_up ? 'up' : 'down'}`}>
@@ -62,41 +64,49 @@ interface TrendPoint {
   readonly forecast: number | null;
 }
 
-const spark = { width: 120, height: 32 };
+const spark = { width: 120, height: 32, radius: 3 };
 
-/** Draws the last days of a forecast as a line on a scale from 0 to 100 %. */
+/** The smallest range of a sparkline, in points, so that small moves look small. */
+const min_range = 10;
+
+/** Draws the last days of a forecast as a line. The scale fits the line. */
 export const Sparkline = ({ trend }: { trend: readonly TrendPoint[] | undefined }) => {
   const points = (trend ?? []).filter(({ forecast }) => forecast !== null);
   const times = points.map(({ at }) => new Date(at).getTime());
   const [from = 0, to = 0] = [times[0], times.at(-1)];
   if (points.length < 2 || from === to) return <span class="spark" aria-hidden="true" />;
-  const place = ({ forecast }: TrendPoint, n: number): string => {
-    const x = (((times[n] as number) - from) / (to - from)) * spark.width;
-    const y = 2 + (1 - (forecast as number) / 100) * (spark.height - 4);
-    return `${x.toFixed(1)} ${y.toFixed(1)}`;
-  };
-  const [first, last] = [points[0], points.at(-1)].map((one) => percentText(one?.forecast));
+  const values = points.map(({ forecast }) => forecast as number);
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const range = Math.max(high - low, min_range);
+  const bottom = Math.min(Math.max((low + high - range) / 2, 0), 100 - range);
+  const { width, height, radius } = spark;
+  const places = values.map((value, n) => ({
+    x: (((times[n] as number) - from) / (to - from)) * (width - 2 * radius) + radius,
+    y: height - radius - ((value - bottom) / range) * (height - 2 * radius),
+  }));
+  const last = places.at(-1);
+  const [first, now] = [values[0], values.at(-1)].map(percentText);
   return (
     <svg
       class="spark"
       role="img"
-      aria-label={`From ${first} to ${last}`}
-      viewBox={`0 0 ${spark.width} ${spark.height}`}
-      width={spark.width}
-      height={spark.height}
-      preserveAspectRatio="none"
+      aria-label={`From ${first} to ${now}`}
+      viewBox={`0 0 ${width} ${height}`}
+      width={width}
+      height={height}
     >
-      <polyline points={points.map(place).join(' ')} />
+      <polyline points={places.map(({ x, y }) => `${x.toFixed(1)} ${y.toFixed(1)}`).join(' ')} />
+      <circle cx={last?.x.toFixed(1)} cy={last?.y.toFixed(1)} r={radius} />
     </svg>
   );
 };
 
-/** Families in the order of the model table. The index, modulo 10, selects the colour. */
+/** Families in the order of the model table. The index selects the colour. */
 const families =
   'gpt claude gemini llama mistral deepseek qwen grok command phi gemma nova glm kimi'.split(' ');
 export const familyClass = (family: string): string => {
   const at = families.indexOf(family);
-  return `family f${at < 0 ? 'x' : at % 10}`;
+  return `family f${at < 0 ? 'x' : at.toString(16)}`;
 };
 
 export const Family = ({ family }: { family: string }) => (

@@ -159,13 +159,20 @@ export const Select = ({
   );
 };
 
-/** A choice between linked agents and imported agents. */
-export const AgentKindSelect = ({ value }: { value: string | undefined }) => (
+/** A choice between linked agents and imported agents, and both together if `has_all` is set. */
+export const AgentKindSelect = ({
+  value = 'agent',
+  has_all = false,
+}: {
+  value: string | undefined;
+  has_all?: boolean;
+}) => (
   <Select
     name="kind"
     label="Show"
-    value={value ?? 'agent'}
+    value={value}
     options={[
+      ...(has_all ? ([['all', 'All agents']] as const) : []),
       ['agent', 'Linked agents'],
       ['imported', 'Imported agents'],
     ]}

@@ -395,7 +395,7 @@ t.test('only agents that are linked and not suspended are on boards, as of now',
   t.equal(last?.key, 86, 'a loser comes after an agent that did nothing');
 });
 
-t.test('imported agents are ranked among themselves', async (t) => {
+t.test('imported agents are ranked among themselves, and with all', async (t) => {
   const { sql, boards, stores, owner_id, page, settle } = await openWorld(t);
   const nobody = await ensureImportOwner(sql);
   const [own = '', first = '', second = ''] = await addAgents(sql, [
@@ -410,12 +410,13 @@ t.test('imported agents are ranked among themselves', async (t) => {
   const away = await openParts(t, { stores, redis_url: 'redis://127.0.0.1:1' });
   for (const reader of [boards, createBoards(away.deps)]) {
     for (const kind of ['points', 'brier'] as const) {
-      const readOf = async (of: 'agent' | 'imported') => {
+      const readOf = async (of: 'agent' | 'imported' | 'all') => {
         const found = await page(kind, { of, period: '7d' }, reader);
         return found.rows.map(({ agent_id, rank }) => [agent_id, rank]);
       };
       t.same(await readOf('agent'), [[own, 1]], kind);
       t.same((await readOf('imported')).map(([id]) => id).sort(), [first, second].sort());
+      t.same((await readOf('all')).map(([id]) => id).sort(), [own, first, second].sort());
     }
   }
   t.same(await Promise.all([own, first, second].map((id) => readRank(sql, id))), [1, 2, 1]);

@@ -176,7 +176,7 @@ t.test('a suspended or unlinked agent is off the board until that ends', async (
   t.notOk((await read()).leaderboard.some(({ user_id }) => user_id === b.id));
 });
 
-t.test('an imported agent is on a board of its own', async (t) => {
+t.test('imported agents have their own board, and are on the board of all agents', async (t) => {
   const nobody = await ensureImportOwner(app.sql);
   await app.sql`update agents set owner_id = ${nobody} where id = ${c.id}`;
   await app.sql.begin(async (tx) => {
@@ -189,6 +189,11 @@ t.test('an imported agent is on a board of its own', async (t) => {
   t.match(imported, { total: 1, leaderboard: [{ rank: 1, kind: 'imported', user_id: c.id }] });
   const general = await app.call('GET', '/api/leaderboard?by=debaters&kind=imported');
   t.match(general.body.entries, imported.leaderboard);
+  const linked = await read();
+  const all = await read('?kind=all');
+  t.equal(all.total, linked.total + 1);
+  t.equal(all.leaderboard.find((row) => row.user_id === c.id)?.kind, 'imported');
+  t.equal(all.leaderboard.find((row) => row.user_id === a.id)?.kind, 'agent');
 });
 
 t.test('families and models are rows without an agent, with references between them', async (t) => {
