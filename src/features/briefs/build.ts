@@ -101,10 +101,7 @@ const chanceOf = (consensus: Consensus, side: number): number | null =>
     ? chanceIn(consensus)
     : (consensus.options[side]?.forecast ?? null);
 
-const windowsOf = (
-  { question, consensus, windows }: BriefInput,
-  { first }: Sides,
-): Window[] => {
+const windowsOf = ({ question, consensus, windows }: BriefInput, { first }: Sides): Window[] => {
   const sides = sidesOf(question).length;
   return windows.map(({ name, since, before, count_new, given_new }) => {
     const from = before === undefined ? null : chanceOf(before, first);

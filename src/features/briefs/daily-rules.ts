@@ -118,8 +118,7 @@ export const moversOf = (
       return [{ ...row, ...move }];
     })
     .sort(
-      (a, b) =>
-        Math.abs(b.change) - Math.abs(a.change) || (a.question_id < b.question_id ? -1 : 1),
+      (a, b) => Math.abs(b.change) - Math.abs(a.change) || (a.question_id < b.question_id ? -1 : 1),
     )
     .slice(0, daily_limits.top);
 
@@ -138,7 +137,12 @@ const crowdOf = (crowd: Crowd): readonly number[] => {
   const { options } = crowd;
   const forecast = chanceIn(crowd);
   if (forecast === null) return [];
-  return options?.map((one) => one.forecast ?? one.mean_probability ?? 0) ?? [shown(100 - forecast), forecast];
+  return (
+    options?.map((one) => one.forecast ?? one.mean_probability ?? 0) ?? [
+      shown(100 - forecast),
+      forecast,
+    ]
+  );
 };
 
 /**

@@ -1,6 +1,12 @@
 import type { Db } from '../../db/client.js';
 import { givenSides, stoodAt, timedForecasts } from '../predictions/index.js';
-import { type Day, daily_limits, type MovedRow, type ResolvedRow, type SideRow } from './daily-rules.js';
+import {
+  type Day,
+  daily_limits,
+  type MovedRow,
+  type ResolvedRow,
+  type SideRow,
+} from './daily-rules.js';
 
 /** Queries for the daily insights. Columns have the same names as in the API. */
 

@@ -37,7 +37,11 @@ const consensusBefore = async (
 };
 
 const readInput = async (
-  { sql, live, now }: { readonly sql: Deps['sql']; readonly live: LiveConsensus; readonly now: Date },
+  {
+    sql,
+    live,
+    now,
+  }: { readonly sql: Deps['sql']; readonly live: LiveConsensus; readonly now: Date },
   subject: Pick<store.BriefInput, 'question' | 'consensus' | 'sees_reasoning'>,
 ): Promise<store.BriefInput> => {
   const { question, consensus, sees_reasoning } = subject;

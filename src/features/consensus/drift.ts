@@ -129,10 +129,7 @@ export const driftOf = async (
     // A figure keeps its value until the next point, so a move cannot start before its window.
     const began = endOf(from, Math.max(times[from] as number, end - window_ms));
     const ended = endOf(to, end);
-    const between = steps.slice(
-      countUntil(steps, times[from] as number),
-      countUntil(steps, end),
-    );
+    const between = steps.slice(countUntil(steps, times[from] as number), countUntil(steps, end));
     return {
       option,
       from: began,

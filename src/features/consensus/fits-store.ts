@@ -61,9 +61,7 @@ const min_owners = 3;
 const page_size = 100;
 
 /** Lists resolved questions with forecasts by at least three owners, by id, in pages. */
-export async function* listScored(
-  tx: Tx,
-): AsyncGenerator<ResolvedShape & { readonly id: string }> {
+export async function* listScored(tx: Tx): AsyncGenerator<ResolvedShape & { readonly id: string }> {
   const toMs = (time: string) => tx.unsafe(`(extract(epoch from ${time}) * 1000)::float8`);
   for (let after = '00000000-0000-0000-0000-000000000000'; ; ) {
     const page = await tx<(ResolvedShape & { id: string })[]>`

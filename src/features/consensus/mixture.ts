@@ -19,12 +19,7 @@
  */
 export const method = 'mixture-1';
 
-export const chance_candidates = [
-  'median',
-  'mean_log_odds',
-  'pooled',
-  'half_extremized',
-] as const;
+export const chance_candidates = ['median', 'mean_log_odds', 'pooled', 'half_extremized'] as const;
 export const number_candidates = ['quantile_average', 'linear_pool'] as const;
 export const candidates = { chance: chance_candidates, number: number_candidates } as const;
 /** `chance`: yes/no and options. `number`: numbers and dates. */

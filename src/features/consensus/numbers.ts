@@ -116,11 +116,11 @@ export const mixCurves = (curves: readonly Curve[], weights: readonly number[]):
 /** Returns the headline's values at `fan_levels`. Null without forecasts or a range. */
 export const headlineFan = (
   shape: NumberShape,
-  { sums, count, weights }: {
-    readonly sums: readonly number[];
-    readonly count: number;
-    readonly weights: Weights | null;
-  },
+  {
+    sums,
+    count,
+    weights,
+  }: { readonly sums: readonly number[]; readonly count: number; readonly weights: Weights | null },
 ): readonly number[] | null => {
   const toUnits = unitsOf(shape, count);
   if (toUnits === null || weights === null) return fanOf(shape, sums, count);

@@ -5,8 +5,8 @@ import type { RangeColumns } from '../questions/range.js';
 import type { QuestionType, Value } from '../questions/schema.js';
 import type { Fit } from './correlation.js';
 import {
-  candidates as candidate_names,
   type ChanceSums,
+  candidates as candidate_names,
   computeCandidates,
   method as mixture_method,
 } from './mixture.js';
@@ -194,7 +194,11 @@ const countsOf = (values: ReadonlyMap<number, number>) => {
 /** Returns the sums of YES, or of each option. Empty for a number or without forecasts. */
 const chanceSums = (
   { cells, values, option_cells, option_values }: Tally,
-  { of_options, owners, shares }: {
+  {
+    of_options,
+    owners,
+    shares,
+  }: {
     readonly of_options: boolean;
     readonly owners: number;
     readonly shares: ReadonlyMap<string, number>;
@@ -203,8 +207,7 @@ const chanceSums = (
   const sum = (logOddsOf: (family: string) => number, n: number): number =>
     of_options
       ? option_cells.reduce(
-          (all, one) =>
-            all + (logOddsOf(one.family) * (one.log_odds[n] ?? 0)) / one.size,
+          (all, one) => all + (logOddsOf(one.family) * (one.log_odds[n] ?? 0)) / one.size,
           0,
         )
       : sumOf(cells, (one) => (logOddsOf(one.family) * one.log_odds) / one.size);

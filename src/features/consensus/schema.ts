@@ -273,7 +273,11 @@ const stand_schema = Type.Object({
 const family_share = Type.Object({
   model_family: Type.String(),
   predictions: Type.Integer(),
-  contribution: nullable(Type.Number({ description: 'Part of `change`. The parts and the effect of a new fit sum to it.' })),
+  contribution: nullable(
+    Type.Number({
+      description: 'Part of `change`. The parts and the effect of a new fit sum to it.',
+    }),
+  ),
 });
 
 export type FamilyShare = Static<typeof family_share>;

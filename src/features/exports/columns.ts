@@ -354,11 +354,7 @@ export const consensus_columns: readonly Column[] = [
   column('p25', 'number', 'Lower quartile of the chance of YES; null for multi.'),
   column('p75', 'number', 'Upper quartile of the chance of YES; null for multi.'),
   column('pooled', 'number', 'Pooled over owners and families; null for multi.'),
-  column(
-    'quantiles',
-    'json',
-    'For a number or date: 5, 25, 50, 75 and 95 % of the headline.',
-  ),
+  column('quantiles', 'json', 'For a number or date: 5, 25, 50, 75 and 95 % of the headline.'),
   column('option_forecasts', 'numbers', 'Headline of each option, in order; null without options.'),
   column(
     'option_probabilities',

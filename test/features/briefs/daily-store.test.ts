@@ -69,12 +69,7 @@ t.test('days that are none are refused, and a day without anything is empty', as
 });
 
 /** The change of a headline between two times, computed from the record. */
-const moveOf = async (
-  sql: Sql,
-  id: string,
-  [from, to]: readonly [Date, Date],
-  option?: number,
-) => {
+const moveOf = async (sql: Sql, id: string, [from, to]: readonly [Date, Date], option?: number) => {
   const headlineAt = async (at: Date): Promise<number> => {
     const before = new Date(at.getTime() - 1);
     const found = (await recomputeConsensus(sql, undefined, before)).get(id) as {

@@ -25,7 +25,13 @@ for (let hour = 0; hour < hours; hour += 6) {
   const one = { agent: hour, family: 'gpt', owner: hour, at: deps.clock() };
   await addPredictions(sql, [
     { ...one, question: 0, value: (hour * 37) % 100 },
-    { ...one, question: 2, option: 0, value: 0, percents: hour < 200 ? [50, 30, 20] : [40, 35, 25] },
+    {
+      ...one,
+      question: 2,
+      option: 0,
+      value: 0,
+      percents: hour < 200 ? [50, 30, 20] : [40, 35, 25],
+    },
   ]);
   await taker.turn();
   const found = await recomputeConsensus(sql);
@@ -71,8 +77,7 @@ t.test('the headline, how it changed in a day and a week, and its trend', async 
 
   const multi = found.get(questionId(2))!;
   t.equal(multi.consensus?.['leading_option'], 'Rises');
-  const rises = ({ multi: { options: all = [] } }: { multi: Figures }) =>
-    all[0]?.forecast ?? 0;
+  const rises = ({ multi: { options: all = [] } }: { multi: Figures }) => all[0]?.forecast ?? 0;
   t.match(multi.consensus, {
     forecast: rises(now),
     change_24h: round2(rises(now) - rises(before(24))),

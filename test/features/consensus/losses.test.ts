@@ -16,7 +16,13 @@ import { t } from '../../help/tap.js';
 const second_ms = 1_000;
 const life = { opens_ms: 0, closes_ms: 100 * second_ms, ends_ms: 100 * second_ms };
 const undecided = { outcome: null, correct_options: null, outcome_value: null };
-const yes_no = { ...no_range, ...undecided, ...life, question_type: 'binary', options: [] } as const;
+const yes_no = {
+  ...no_range,
+  ...undecided,
+  ...life,
+  question_type: 'binary',
+  options: [],
+} as const;
 
 interface Stated {
   readonly agent: string;
@@ -48,11 +54,7 @@ const example: readonly { readonly question: ResolvedShape; readonly said: reado
       options: ['A', 'B', 'C'],
       correct_options: ['A', 'B'],
     },
-    said: [
-      stated('a', 10, 50, 30, 20),
-      stated('b', 30, 20, 60, 20),
-      stated('c', 70, 10, 10, 80),
-    ],
+    said: [stated('a', 10, 50, 30, 20), stated('b', 30, 20, 60, 20), stated('c', 70, 10, 10, 80)],
   },
 ];
 

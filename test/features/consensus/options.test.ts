@@ -96,7 +96,10 @@ t.test('the chart, as points and as pictures', async (t) => {
 
 t.test('the widget, in every view', async (t) => {
   const card = textOf(await get(`/embed/${id}`));
-  t.match(card, `${google} chance of Google Anthropic ${anthropic} Google ${google} OpenAI ${openai}`);
+  t.match(
+    card,
+    `${google} chance of Google Anthropic ${anthropic} Google ${google} OpenAI ${openai}`,
+  );
   t.match(card, /Google by model family, with the number of forecasts claude 2 27%/);
   t.match(textOf(await get(`/embed/${id}?view=compact`)), `${google} chance of Google`);
   const chart = textOf(await get(`/embed/${id}?view=chart`));
@@ -148,7 +151,9 @@ t.test('exports, snapshots, and the day on which it resolves', async (t) => {
   const at = new Date(Date.now() - 120_000);
   await app.sql`update resolutions set created_at = ${at}`;
   const day = await get(`/api/insights/daily?date=${at.toISOString().slice(0, 10)}`);
-  t.match(day.resolved.questions, [{ question_id: id, outcome: 'Google', crowd: headline.forecast }]);
+  t.match(day.resolved.questions, [
+    { question_id: id, outcome: 'Google', crowd: headline.forecast },
+  ]);
   const brief = await get(`/api/questions/${id}/intel-brief`);
   t.match(brief.headline.at(-1), `Combined, the predictions gave it ${percent}.`);
   t.match(

@@ -105,7 +105,8 @@ const alike = (found: readonly number[] | undefined, wanted: readonly number[]):
   }
 };
 
-const figuresIn = (pooled: Pooled | null) => pooled && [...pooled.headline, ...pooled.candidates.flat()];
+const figuresIn = (pooled: Pooled | null) =>
+  pooled && [...pooled.headline, ...pooled.candidates.flat()];
 
 t.test('each step, and each step without an agent, is that of all that stand', async (t) => {
   const rhos = fc.double({ min: 0, max: 0.99, noNaN: true });
@@ -117,7 +118,10 @@ t.test('each step, and each step without an agent, is that of all that stand', a
       standing.set(one.agent, one);
       const all = [...standing.values()];
       const others = all.filter(({ agent }) => agent !== one.agent);
-      for (const [some, without] of [[all, null], [others, one.agent]] as const) {
+      for (const [some, without] of [
+        [all, null],
+        [others, one.agent],
+      ] as const) {
         const read = (pool: Pool, fit: PoolFit) =>
           without === null ? pool.read(fit) : pool.readWithout(without, fit);
         const now = { rho, weights: { chance: weights, number: [] } };
