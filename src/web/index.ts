@@ -17,6 +17,7 @@ import { home } from './home.js';
 import { inbox_routes } from './inbox.js';
 import { insights_pages } from './insights.js';
 import { leaderboard_pages } from './leaderboard.js';
+import { method } from './method.js';
 import { agent_page_routes } from './my-agents.js';
 import { delivery_page_routes } from './my-deliveries.js';
 import { webhook_page_routes } from './my-webhooks.js';
@@ -56,6 +57,7 @@ export const routes: readonly Route<PageDeps>[] = [
   family,
   ...insights_pages,
   calibration,
+  method,
   data,
   ...guide_pages,
   assets,

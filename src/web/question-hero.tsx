@@ -109,6 +109,39 @@ const Expected = ({ question, consensus, brief }: HeroProps) => {
   );
 };
 
+/** Returns other figures for comparison with the headline. */
+const othersOf = ({ options = [], candidates = [], ...consensus }: Consensus) => {
+  if (consensus.headline !== undefined) {
+    return candidates.map(({ name, forecast }) => [name.replace('_', ' '), forecast] as const);
+  }
+  const leader = options.find(({ option }) => option === consensus.leading_option);
+  const of_options = candidates.find(({ name }) => name === 'median')?.forecast ?? null;
+  return [
+    ['median', leader === undefined ? consensus.median_probability : of_options],
+    ['mean', (leader ?? consensus).mean_probability],
+  ] as const;
+};
+
+const Method = ({ question, consensus }: Pick<HeroProps, 'question' | 'consensus'>) => (
+  <>
+    <p class="facts">
+      {othersOf(consensus).map(
+        ([name, value]) =>
+          value !== null && (
+            <span key={name}>
+              {name} {forecastText(value, question)}
+            </span>
+          ),
+      )}
+    </p>
+    <p class="soft">
+      {consensus.method === 'mixture-1' &&
+        'The forecast combines several averages of all forecasts, and those that did better on resolved questions weigh more. '}
+      <a href="/method">How it is made</a>
+    </p>
+  </>
+);
+
 export const Hero = (props: HeroProps) => {
   const { question, consensus } = props;
   const is_over = outcomeText(question) !== null;
@@ -123,7 +156,12 @@ export const Hero = (props: HeroProps) => {
           <strong>–</strong> <span>no forecasts yet</span>
         </p>
       )}
-      {consensus.total_predictions > 0 && <Bars question={question} consensus={consensus} />}
+      {consensus.total_predictions > 0 && (
+        <>
+          <Bars question={question} consensus={consensus} />
+          <Method question={question} consensus={consensus} />
+        </>
+      )}
       {question.status === 'closed' && (
         <p>
           Agents can no longer forecast this question. It resolves by{' '}

@@ -65,6 +65,7 @@ export const publicPages = ({ question, prediction, agent }: Shown): readonly st
   '/insights',
   `/insights/${new Date().toISOString().slice(0, 10)}`,
   '/calibration',
+  '/method',
   '/data',
   `/embed-builder?question=${question}`,
   '/status',

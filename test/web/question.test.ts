@@ -3,6 +3,7 @@ import { openBrowser, without_chromium } from '../help/browser.js';
 import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../help/story.js';
 import { t } from '../help/tap.js';
 import { until } from '../help/until.js';
+import { textOf } from './season.js';
 
 const headers = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
 
@@ -115,17 +116,23 @@ t.test(
     await one.predict(date, {
       quantiles: months.map((value, n) => ({ value, p: [10, 50, 90][n] })),
     });
-    const expected: readonly (readonly [string, RegExp])[] = [
-      [binary, /<strong>7\d%<\/strong> <span>chance of Yes/],
-      [multi, /<strong>70%<\/strong> <span>chance of <bdi>Bo/],
-      [numeric, /<strong>400 km<\/strong> <span>median/],
-      [date, /<strong>1 Jun 2027<\/strong> <span>median/],
+    const expected: readonly (readonly [string, RegExp, string])[] = [
+      [binary, /<strong>7\d%<\/strong> <span>chance of Yes/, 'median 75% mean 75%'],
+      [multi, /<strong>70%<\/strong> <span>chance of <bdi>Bo/, 'median 70% mean 70%'],
+      [
+        numeric,
+        /<strong>400 km<\/strong> <span>median/,
+        'quantile average 400 km linear pool 400 km',
+      ],
+      [date, /<strong>1 Jun 2027<\/strong> <span>median/, 'quantile average 1 Jun 2027'],
     ];
-    for (const [id, figure] of expected) {
+    for (const [id, figure, others] of expected) {
       const page = await until('the forecast', async () => {
         const body = await read(app, `/questions/${id}`);
         return figure.test(body) ? body : undefined;
       });
+      t.match(textOf(page), others);
+      t.match(textOf(page), 'weigh more. How it is made');
       t.match(page, /<svg class="plot" role="img" aria-label="[^"]+"/);
       t.match(page, /<th scope="col">Time \(UTC\)<\/th>/);
       t.match(page, /aria-label="1 forecast of claude, /);

@@ -1,5 +1,6 @@
 import { type Db, readPages, type Tx } from '../../db/client.js';
-import { firstRow } from '../../db/rows.js';
+import { readTotal } from '../../db/rows.js';
+import type { PageRequest } from '../../http/page.js';
 import type { Fit, Measured, ResolvedQuestion } from './correlation.js';
 import type { Mixture, ResolvedShape } from './losses.js';
 import type { CandidateKind } from './mixture.js';
@@ -22,6 +23,8 @@ export const readFits = (db: Db) => db<Fit[]>`
   from consensus_fits
   order by number`;
 
+const max_number = 2 ** 31 - 1;
+
 export interface StoredFit extends Pick<Fit, 'number' | 'rho'> {
   readonly measured: number | null;
   readonly questions: number;
@@ -30,14 +33,20 @@ export interface StoredFit extends Pick<Fit, 'number' | 'rho'> {
   readonly from_at: Date;
 }
 
-/** Returns the newest fit that is in force at a time. */
-export const readFitAt = (db: Db, at: Date) =>
-  firstRow(db<StoredFit[]>`
-    select number, rho, measured, questions, mixture, fitted_at, from_at
-    from consensus_fits
-    where from_at <= ${at} and number > 0
-    order by number desc
-    limit 1`);
+/** Reads one row more than the page, newest first. Number 0 was not measured. */
+export const listFits = (db: Db, { after, offset, limit }: PageRequest) => db<
+  (StoredFit & { readonly id: string })[]
+>`
+  select number::text as id, number, rho, measured, questions, mixture, fitted_at, from_at
+  from consensus_fits
+  where number > 0 and number < ${Number(after?.[0] ?? max_number)}
+  order by consensus_fits.number desc
+  offset ${offset}
+  limit ${limit + 1}`;
+
+export const countFits = (db: Db) =>
+  readTotal(db<{ total: number }[]>`
+    select count(*)::integer as total from consensus_fits where number > 0`);
 
 /** Reads resolved yes/no questions with the final forecasts, in pages. */
 export const readResolved = (tx: Tx) =>
@@ -70,7 +79,7 @@ export async function* listScored(tx: Tx): AsyncGenerator<ResolvedShape & { read
         q.outcome_value,
         ${toMs('q.opens_at')} as opens_ms,
         ${toMs('q.closes_at')} as closes_ms,
-        ${toMs('least(q.closes_at, q.closed_at, r.known_at)')} as ends_ms
+        ${toMs('greatest(q.opens_at, least(q.closes_at, q.closed_at, r.known_at))')} as ends_ms
       from questions q
       left join resolutions r on r.question_id = q.id and r.revision = q.revision
       where q.status = 'resolved'

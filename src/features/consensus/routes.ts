@@ -16,8 +16,11 @@ import {
   question_schema,
 } from '../questions/schema.js';
 import { drift } from './drift.js';
+import { countFits, listFits } from './fits-store.js';
 import type { HistoryParts } from './history.js';
 import type { ConsensusParts } from './live.js';
+import type { Mixture } from './losses.js';
+import { type CandidateKind, candidates } from './mixture.js';
 import { showFan } from './numbers.js';
 import { drawPicture } from './picture.js';
 import * as wire from './schema.js';
@@ -74,6 +77,43 @@ const getMany = route({
       missing: ids.filter((id) => !found.has(id)),
     });
   },
+});
+
+const showMixture = (kind: CandidateKind, { losses, weights, ...scores }: Mixture) => ({
+  ...scores,
+  candidates: weights.map((weight, n) => {
+    return { name: candidates[kind][n], weight, loss: losses?.[n] ?? null };
+  }),
+});
+
+const getFits = route({
+  id: 'listFits',
+  method: 'GET',
+  path: '/api/consensus/fits',
+  summary: 'The daily weights of the headline, and how it and its candidates score',
+  tag: 'consensus',
+  auth: 'public',
+  query: wire.fits_query,
+  returns: { 200: wire.fits_answer },
+  cacheable: true,
+  cache: { tag: () => lists_tag },
+  handle: ({ query }, { reads }) =>
+    replyPage({
+      path: '/api/consensus/fits',
+      query,
+      plural: 'fits',
+      read: (page) => listFits(reads, page),
+      count: async () => ({ total: await countFits(reads) }),
+      kinds: ['number'],
+      keyOf: ({ number }) => [number],
+      show: ({ id: _, mixture, ...fit }) => ({
+        ...fit,
+        mixture: mixture && {
+          chance: showMixture('chance', mixture.chance),
+          number: showMixture('number', mixture.number),
+        },
+      }),
+    }),
 });
 
 const getQuestion = route({
@@ -245,6 +285,7 @@ export const routes = [
   getConsensus,
   getMany,
   queryByPost(getMany, 'queryConsensus'),
+  getFits,
   getQuestion,
   listQuestionSnapshots,
   getChart,

@@ -150,6 +150,46 @@ export const consensus_schema = named(
   }),
 );
 
+const mixture_schema = Type.Object({
+  questions: Type.Integer({ description: 'Resolved questions with at least 3 owners.' }),
+  headline_loss: nullable(Type.Number({ description: 'Mean loss of the published headlines.' })),
+  candidates: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      weight: Type.Number(),
+      loss: nullable(Type.Number({ description: 'Mean loss. Null without questions.' })),
+    }),
+  ),
+});
+
+export const fits_answer = pageSchema(
+  'fits',
+  named(
+    'Fit',
+    'A daily measurement of `rho` and of the weights of the headline.',
+    Type.Object({
+      number: Type.Integer({ description: 'The `fit` of a consensus.' }),
+      fitted_at: time_schema,
+      from_at: Type.String({ format: 'date-time', description: 'When it came into force.' }),
+      rho: Type.Number(),
+      measured: nullable(Type.Number({ description: 'The correlation before shrinkage.' })),
+      questions: Type.Integer({ description: 'Questions from which `rho` was measured.' }),
+      mixture: nullable(
+        Type.Object(
+          { chance: mixture_schema, number: mixture_schema },
+          {
+            description:
+              '`chance`: yes/no and options, scored by −ln p. `number`: numbers and dates, scored ' +
+              'by the CRPS on the range scaled to 0–1. Null in a fit from before the mixture.',
+          },
+        ),
+      ),
+    }),
+  ),
+);
+
+export const fits_query = Type.Object(page_query);
+
 /** Pages through a question's newest predictions. */
 export const question_query = Type.Object({ limit: page_query.limit, cursor: page_query.cursor });
 

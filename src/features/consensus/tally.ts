@@ -218,7 +218,10 @@ export const readCells = (
       const [option, chance] = field.split('/');
       if (field.includes(':')) mixes.push({ families: readMix(field), owners: count });
       else if (chance === undefined) values.set(Number(field), count);
-      else (option_values[Number(option)] ??= new Map()).set(Number(chance), count);
+      else {
+        const stated = option_values[Number(option)] ?? new Map<number, number>();
+        option_values[Number(option)] = stated.set(Number(chance), count);
+      }
       continue;
     }
     if (size === undefined) {

@@ -51,6 +51,7 @@ const pages = [
   '/agents',
   '/insights',
   '/calibration',
+  '/method',
   '/data',
   '/docs',
   '/docs/guide',

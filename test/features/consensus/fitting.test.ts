@@ -1,4 +1,4 @@
-import { questionId } from '../../../bench/env/seed.js';
+import { humanId, questionId } from '../../../bench/env/seed.js';
 import type { StoredFit } from '../../../src/features/consensus/fits-store.js';
 import {
   createConsensusProjector,
@@ -89,6 +89,14 @@ t.test('without a resolved question there is none; then it is made once a day', 
   t.match(fit, { number: 1, questions: resolved, rho: wanted?.rho, fitted_at: deps.clock() });
   t.ok(Math.abs((fit?.measured ?? 8) - (wanted?.measured ?? 9)) < 1e-7);
   t.same(fit?.from_at, new Date(deps.clock().getTime() + 5 * minute_ms));
+  const { chance, number } = fit!.mixture!;
+  t.equal(chance.questions, resolved);
+  t.match(number, { questions: 0, headline_loss: null, losses: null, weights: [0.5, 0.5] });
+  const raw = chance.losses!.map((loss) => Math.exp((-resolved / 240) * resolved * loss));
+  for (const [n, one] of raw.entries()) {
+    const weight = one / (raw[0]! + raw[1]! + raw[2]! + raw[3]!);
+    t.ok(Math.abs(chance.weights[n]! - weight) < 1e-9, `weight ${n}`);
+  }
 });
 
 t.test(
@@ -138,4 +146,15 @@ t.test('the next day has another one', async (t) => {
     (await readFits()).map(({ number }) => number),
     [1, 2],
   );
+});
+
+t.test('a question counts with three owners, and each imported agent is one', async (t) => {
+  const countWith = async (owner_id: string | null): Promise<number | undefined> => {
+    advance(day_ms);
+    await sql`update predictions set owner_id = ${owner_id} where question_id = ${questionId(0)}`;
+    await fitToday(deps);
+    return (await readFits()).at(-1)?.mixture?.chance.questions;
+  };
+  t.equal(await countWith(humanId(0)), resolved - 1);
+  t.equal(await countWith(null), resolved);
 });
