@@ -1,5 +1,5 @@
 import type { Test } from 'tap';
-import { percentText } from '../../../src/kit/format.js';
+import { percentText } from '../../../src/features/briefs/sentences.js';
 import { type CallOptions, startApp, type TestApp } from '../../help/app.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { hostile_markdown } from '../../help/hostile-markdown.js';

@@ -280,7 +280,7 @@ const columns = (rows: readonly (readonly number[])[]): readonly number[] =>
 
 /** The four candidates of `mixture-1` for one chance as specified, with ρ = 0.6. */
 const candidatesOf = (all: readonly Stood[], side: number): readonly number[] => {
-  const chanceIn = ({ shares }: Stood) => Math.round(1e4 * shares[side]!) / 1e4;
+  const chanceIn = ({ shares }: Stood) => Math.round(1e4 * shares[side]! + 1e-6) / 1e4;
   const sorted = all.map(chanceIn).sort((a, b) => a - b);
   const half = sorted.length / 2;
   const exact = (sorted[Math.ceil(half - 0.5)]! + sorted[Math.floor(half - 0.5)]!) / 2;
