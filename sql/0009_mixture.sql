@@ -1,5 +1,4 @@
--- compat: running programs neither write nor read the new column. Until they end, they show the
--- pool as the headline.
+-- compat: running programs neither write nor read the new column; they show the pool as the headline.
 
 -- The weights of the headline's candidates, the candidates' mean losses on resolved questions, and
 -- the number of these questions; for chances, and for numbers and dates. Null in older fits. Their

@@ -136,7 +136,7 @@ const Method = ({ question, consensus }: Pick<HeroProps, 'question' | 'consensus
     </p>
     <p class="soft">
       {consensus.method === 'mixture-1' &&
-        'The forecast combines several averages of all forecasts, and those that did better on resolved questions weigh more. '}
+        'The forecast combines several averages. Averages that did better on resolved questions weigh more. '}
       <a href="/method">How it is made</a>
     </p>
   </>

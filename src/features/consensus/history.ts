@@ -9,16 +9,10 @@ import type { Fit } from './correlation.js';
 import { driftOf, type Step } from './drift.js';
 import { readFits } from './fits-store.js';
 import { downsample } from './lttb.js';
+import { followMoments, type Recorded } from './moments.js';
 import { isNumber, placeOf } from './numbers.js';
 import { drawPicture, type Look } from './picture.js';
-import {
-  type Course,
-  followMoments,
-  makeRun,
-  type Recorded,
-  type RunShape,
-  type TimedForecast,
-} from './run.js';
+import { type Course, makeRun, type RunShape, type TimedForecast } from './run.js';
 import { type Moment, max_points, type Point } from './schema.js';
 import { readForecasts, readLastOffset } from './store.js';
 import { movesConsensus } from './tally.js';

@@ -1,15 +1,9 @@
 import { crps } from '../points/cdf-rules.js';
 import type { Fit } from './correlation.js';
 import { type CandidateKind, candidates, weightsOf } from './mixture.js';
+import { followMoments, type Recorded } from './moments.js';
 import { isNumber, mixCurves, placeOf } from './numbers.js';
-import {
-  followMoments,
-  makeRun,
-  type Recorded,
-  type Run,
-  type RunShape,
-  type TimedForecast,
-} from './run.js';
+import { makeRun, type Run, type RunShape, type TimedForecast } from './run.js';
 
 /**
  * Scores the headline and its candidates on resolved questions. A loss is the mean over a question's
@@ -19,8 +13,8 @@ import {
  *
  * The life is the time from the opening to the scheduled close. Before the first forecast, the
  * uniform forecast counts. Nothing is added after a question ended, or its outcome was known.
- * The fit at each moment is the one that was in force, so the losses are those of the published
- * headlines, and of weights that did not know the outcome.
+ * At each moment, the fit that was in force counts. So the headline is scored as it was published,
+ * with weights that did not know the outcome.
  */
 
 export interface ResolvedShape extends RunShape {
@@ -42,7 +36,7 @@ const log = (percent: number): number =>
 const averageOf = (values: readonly number[]): number =>
   values.reduce((sum, one) => sum + one, 0) / values.length;
 
-/** Returns the loss of chances in percent: that of YES, or one for each option. */
+/** Returns the loss of chances in percent: the chance of YES, or one for each option. */
 const lossOfChances = (
   { outcome, correct_options, options }: ResolvedShape,
   percents: readonly number[],

@@ -1,3 +1,5 @@
+import { whole_bp } from '../../kit/percent.js';
+
 /**
  * The headline, method `mixture-1`: a weighted mean of several candidates. Each candidate i is a
  * way to combine the same forecasts, and its weight depends on its losses on resolved questions:
@@ -86,4 +88,39 @@ export const computeCandidates = (
     sums.map((one) => percentOf(((1 + d) / 2) * one.pooled_log_odds)),
   ];
   return sums.length === 1 ? lists : lists.map(scale);
+};
+
+const block = 100;
+
+/** Counts how often each value from 0 to 10,000 is stated. Blocks make it fast to find a rank. */
+export const makeValueCounts = () => {
+  const counts = new Int32Array(whole_bp + 1);
+  const blocks = new Int32Array(Math.floor(whole_bp / block) + 1);
+  let total = 0;
+  const valueAt = (index: number): number => {
+    let seen = 0;
+    let n = 0;
+    while (seen + (blocks[n] as number) <= index) seen += blocks[n++] as number;
+    let value = n * block;
+    while (seen + (counts[value] as number) <= index) seen += counts[value++] as number;
+    return value;
+  };
+  return {
+    add(value: number, by: number): void {
+      counts[value]! += by;
+      blocks[Math.floor(value / block)]! += by;
+      total += by;
+    },
+    /**
+     * Returns a quantile in percent by linear interpolation (Hyndman and Fan, type 7). `q` must be
+     * a multiple of 0.25, so the result is exact before it is rounded half up to a basis point.
+     */
+    quantile(q: number): number | null {
+      if (total === 0) return null;
+      const rank = (total - 1) * q;
+      const low = valueAt(Math.floor(rank));
+      const high = valueAt(Math.ceil(rank));
+      return Math.round(low + (high - low) * (rank - Math.floor(rank))) / 100;
+    },
+  };
 };

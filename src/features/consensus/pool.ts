@@ -1,7 +1,11 @@
 import { whole_bp } from '../../kit/percent.js';
-import type { Fit } from './correlation.js';
-import { type ChanceSums, computeCandidates, mix } from './mixture.js';
-import { makeValueCounts } from './value-counts.js';
+import {
+  type ChanceSums,
+  computeCandidates,
+  makeValueCounts,
+  mix,
+  type Weights,
+} from './mixture.js';
 
 /**
  * Pools many forecasts into one, so that no owner and no family dominates by numbers. The method is
@@ -105,7 +109,12 @@ export const createPool = (options: number) => {
 };
 export type Pool = ReturnType<typeof createPool>;
 
-export type PoolFit = Pick<Fit, 'rho' | 'weights'>;
+/** The members of a fit that a pool reads. */
+export interface PoolFit {
+  readonly rho: number;
+  /** Null in fits from before the mixture. */
+  readonly weights: Weights | null;
+}
 
 /**
  * Returns the headline. Fits from before the mixture have no weights. Their headline is the pool,
@@ -114,7 +123,7 @@ export type PoolFit = Pick<Fit, 'rho' | 'weights'>;
 export const headlineOf = (
   candidates: readonly (readonly number[])[],
   means: readonly number[],
-  { weights }: Pick<Fit, 'weights'>,
+  { weights }: Pick<PoolFit, 'weights'>,
 ): readonly number[] =>
   weights !== null
     ? mix(candidates, weights.chance)

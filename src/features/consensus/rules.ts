@@ -8,6 +8,7 @@ import {
   type ChanceSums,
   candidates as candidate_names,
   computeCandidates,
+  makeValueCounts,
   method as mixture_method,
 } from './mixture.js';
 import {
@@ -21,7 +22,6 @@ import {
 } from './numbers.js';
 import { extremize, headlineOf, method as pool_method, sharesOf } from './pool.js';
 import { shown } from './reading.js';
-import { makeValueCounts } from './value-counts.js';
 
 /**
  * Computes the consensus of a question from its tally. A tally has counts and sums for each family,

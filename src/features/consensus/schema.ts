@@ -34,8 +34,8 @@ export const consensus_schema = named(
     forecast: nullable(
       Type.Union(value_schema.anyOf, {
         description:
-          'The headline: the weighted mean of `candidates`. Options: that of `leading_option`. ' +
-          'Number or date: the median of their mixture.',
+          'The headline: the weighted mean of `candidates`. Options: the headline of ' +
+          '`leading_option`. Number or date: the median of the mixture.',
       }),
     ),
     leading_option: nullable(
@@ -133,7 +133,7 @@ export const consensus_schema = named(
         }),
         {
           description:
-            'What the headline is made from. With options, of `leading_option`. Empty without ' +
+            'The parts of the headline, with options for `leading_option`. Empty without ' +
             'predictions, and missing in old snapshots.',
         },
       ),

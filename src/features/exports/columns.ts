@@ -346,7 +346,7 @@ export const consensus_columns: readonly Column[] = [
   column('revision', 'integer', 'Revision of its forecast, from 0.'),
   column('created_at', 'time', 'Time of that forecast; rows of a question are in this order.'),
   column('count', 'integer', 'Predictions so far.'),
-  column('forecast', 'number', 'The headline; for multi, that of leading_option.'),
+  column('forecast', 'number', 'The headline; for multi, the headline of leading_option.'),
   free('leading_option', 'The option with the highest headline; null for binary.'),
   column('yes_percent', 'number', 'Share of YES, or of first choices on leading_option.'),
   column('mean_probability', 'number', 'Mean chance of YES in percent; null for multi.'),
