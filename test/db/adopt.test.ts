@@ -81,7 +81,9 @@ t.test('a database of the earlier migrations is adopted with its rows', async (t
   t.same(await listMigrations(sql), ['0001_schema.sql', ...later]);
   const wanted = Object.entries(before).filter(([name]) => !leftovers.includes(name));
   const { last_predictions, webhook_old_secrets, ...rest } = await countRows(sql);
-  t.same(rest, Object.fromEntries(wanted));
+  t.same(rest, { ...Object.fromEntries(wanted), consensus_fits: 1 });
+  const fits = await sql`select number, rho, mixture from consensus_fits`;
+  t.same([...fits], [{ number: 0, rho: 0.6, mixture: null }], 'old questions keep the pool alone');
   t.equal(last_predictions, before['agents'], 'a migration adds a row for each agent');
   t.equal(webhook_old_secrets, 0, 'and no secret was being replaced');
   t.equal(before['predictions'], 4);
