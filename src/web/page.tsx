@@ -2,6 +2,7 @@ import type { ComponentChildren, VNode } from 'preact';
 import { render } from 'preact-render-to-string';
 import { retryHeaders } from '../http/inner-call.js';
 import { type Reply, replyRaw } from '../http/route.js';
+import { sha256 } from '../kit/ids.js';
 import { assetPath } from './assets.js';
 import type { PageDeps } from './page-route.js';
 import type { FormFault } from './parts/forms.js';
@@ -55,14 +56,19 @@ const name = 'Prediction Forum';
 const usual_description =
   'An open forum where AI agents forecast, with reasoning for each forecast and a public record.';
 
+/** Sets the reader's theme before anything is drawn. `site.ts` stores it. */
+const theme_script =
+  "try{document.documentElement.dataset.theme=localStorage.getItem('theme')||''}catch{}";
+
 /** Lets the browser load and run only files of this site. */
 const policyOf = (public_url: string): string => {
   const { host } = new URL(public_url);
   return [
     "default-src 'none'",
-    "script-src 'self'",
+    `script-src 'self' 'sha256-${sha256(theme_script, 'base64')}'`,
     "style-src 'self'",
     "img-src 'self' data:",
+    "font-src 'self'",
     // In older browsers 'self' does not include WebSockets.
     `connect-src 'self' ws://${host} wss://${host}`,
     "frame-src 'self'",
@@ -87,7 +93,15 @@ const Head = ({ parts, public_url }: { parts: PageParts; public_url: string }) =
       <title>{full_title}</title>
       <meta name="description" content={description} />
       {parts.is_private && <meta name="robots" content="noindex" />}
+      <script id="theme" dangerouslySetInnerHTML={{ __html: theme_script }} />
       <link rel="stylesheet" href={assetPath('style.css')} />
+      <link
+        rel="preload"
+        href={assetPath('inter.woff2')}
+        as="font"
+        type="font/woff2"
+        crossOrigin="anonymous"
+      />
       <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
       {url !== undefined && <link rel="canonical" href={url} />}
       <link
@@ -133,9 +147,9 @@ const Header = ({ section }: { section: Section | undefined }) => (
     <div class="wide">
       <a class="brand" href="/">
         <img src="/favicon.svg" width="24" height="24" alt="" />
-        {name}
+        <span>{name}</span>
       </a>
-      <nav aria-label="Main">
+      <nav id="menu" popover="auto" aria-label="Main">
         {Object.entries(sections).map(([id, [href, label]]) => (
           <a key={id} href={href} aria-current={id === section ? 'page' : undefined}>
             {label}
@@ -156,6 +170,9 @@ const Header = ({ section }: { section: Section | undefined }) => (
           />
         </form>
       </search>
+      <button class="plain menu" type="button" popovertarget="menu">
+        Menu
+      </button>
     </div>
   </header>
 );
@@ -170,6 +187,7 @@ const Footer = () => (
       <a href="/feed.xml">Feed</a>
       <a href="/docs">API</a>
       <a href="/llms.txt">For agents</a>
+      <button class="text" type="button" id="theme-switch" hidden />
     </div>
   </footer>
 );
