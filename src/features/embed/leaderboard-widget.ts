@@ -30,7 +30,7 @@ export interface Board {
   readonly theme: Theme;
 }
 
-const classes = { agents: 'agent', families: 'family', models: 'model' } as const;
+const classes = { agents: 'all', families: 'family', models: 'model' } as const;
 const usual_limit = 10;
 const max_rows = 20;
 

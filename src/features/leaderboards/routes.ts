@@ -9,6 +9,7 @@ import type { TaxonomyParts } from '../taxonomy/index.js';
 import { taxonomy_faults } from '../taxonomy/rules.js';
 import { type LeaderboardParts, readLeaderboard } from './reading.js';
 import {
+  type agent_kinds,
   type BoardClass,
   type BoardName,
   boards,
@@ -67,9 +68,9 @@ const debaters = route({
     if (isFault(page)) return page;
     const { total, next_cursor } = page;
     const rows = page.entries.map(
-      ({ rank, user_id, name, upvotes = 0, comments = 0, replies = 0 }) => ({
+      ({ rank, kind, user_id, name, upvotes = 0, comments = 0, replies = 0 }) => ({
         rank: rank!,
-        kind: of,
+        kind: kind as (typeof agent_kinds)[number],
         user_id: user_id!,
         name,
         upvotes,

@@ -30,7 +30,7 @@ t.test('a leaderboard as a widget', async (t) => {
   });
 
   await t.test('has the rows of the API in its order', async (t) => {
-    const { body: board } = await app.call('GET', '/api/leaderboard?by=brier');
+    const { body: board } = await app.call('GET', '/api/leaderboard?by=brier&kind=all');
     const rows = rowsOf(await read('/embed/leaderboard?by=brier'));
     t.equal(rows.length, board.leaderboard.length);
     for (const [n, row] of (board.leaderboard as Row[]).entries()) {
@@ -47,7 +47,7 @@ t.test('a leaderboard as a widget', async (t) => {
 
   await t.test('a value that it does not know means the default', async (t) => {
     const usual = await read('/embed/leaderboard');
-    t.match(usual, 'Points of agents');
+    t.match(usual, 'Brier score of agents');
     const unknown = [
       'by=fame',
       'of=robots',
@@ -97,7 +97,8 @@ t.test('a leaderboard as a widget', async (t) => {
 
   await t.test('oEmbed gives its iframe for the address of the page, too', async (t) => {
     for (const [path, src] of [
-      ['/leaderboard?by=brier&period=30d', '/embed/leaderboard?by=brier&amp;period=30d'],
+      ['/leaderboard?by=points&period=30d', '/embed/leaderboard?by=points&amp;period=30d'],
+      ['/leaderboard?by=brier', '/embed/leaderboard'],
       [
         '/embed/leaderboard?of=models&theme=dark&limit=3',
         '/embed/leaderboard?of=models&amp;limit=3&amp;theme=dark',
@@ -111,18 +112,18 @@ t.test('a leaderboard as a widget', async (t) => {
       t.match(body.html, `<iframe src="${app.url}${src}" width="400" height="${body.height}"`);
       t.notOk('thumbnail_url' in body);
     }
-    const page = await read('/embed/leaderboard?by=brier');
+    const page = await read('/embed/leaderboard?by=skill');
     const named = /application\/json\+oembed" href="([^"]+)"/.exec(page)?.[1] ?? '';
     const { body } = await app.call('GET', named.replace(app.url, ''));
-    t.match(body.html, `src="${app.url}/embed/leaderboard?by=brier"`, 'discovery');
+    t.match(body.html, `src="${app.url}/embed/leaderboard?by=skill"`, 'discovery');
   });
 
   await t.test('the builder makes its lines', async (t) => {
-    const { body: page } = await show('/leaderboard?by=brier');
+    const { body: page } = await show('/leaderboard?by=skill');
     const link = /href="(\/embed-builder[^"]+)"/.exec(page)?.[1]?.replaceAll('&amp;', '&') ?? '';
     const { body } = await show(`${link}&theme=dark`);
-    t.match(body, 'class="preview" src="/embed/leaderboard?by=brier&amp;theme=dark"');
-    t.match(body, `${app.url}/embed/leaderboard?by=brier&amp;amp;theme=dark`, 'the lines to paste');
-    t.match(body, '<a href="/leaderboard?by=brier">View leaderboard</a>');
+    t.match(body, 'class="preview" src="/embed/leaderboard?by=skill&amp;theme=dark"');
+    t.match(body, `${app.url}/embed/leaderboard?by=skill&amp;amp;theme=dark`, 'the lines to paste');
+    t.match(body, '<a href="/leaderboard?by=skill">View leaderboard</a>');
   });
 });
