@@ -78,7 +78,7 @@ export const series_colours = light.series.length;
 const rules = ({ paper, ink, soft, grid, series }: typeof light): string =>
   [
     `.c-paper{fill:${paper}}.c-ink{fill:${ink}}.c-soft{fill:${soft}}`,
-    `.c-grid{stroke:${grid}}.c-axis{stroke:${soft}}.c-halo{stroke:${paper}}`,
+    `.c-grid{stroke:${grid}}.c-axis{stroke:${soft}}.c-halo{stroke:${paper}}.c-total{stroke:${ink}}`,
     ...series.map((colour, n) => `.c-l${n}{stroke:${colour}}.c-f${n}{fill:${colour}}`),
   ].join('');
 

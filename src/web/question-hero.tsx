@@ -1,9 +1,11 @@
 import type { Operations } from '#client/wire.js';
+import { grouped, percentText } from '../kit/format.js';
 import { Change, countText, Time } from './parts/figures.js';
 import { OptionBars } from './parts/forecast.js';
+import { linkTo } from './parts/lists.js';
 import { Prose } from './parts/prose.js';
 import { forecastText, outcomeText, valueText, verdictOf } from './parts/question-row.js';
-import type { Consensus, Question } from './question-chart.js';
+import { type Consensus, FamilyLines, type Question } from './question-chart.js';
 
 /** The current forecast or, after the resolution, the outcome and whether the crowd was right. */
 
@@ -76,6 +78,53 @@ const Over = ({ question, consensus, brief }: HeroProps) => {
   );
 };
 
+/**
+ * Says how the headline is made, in a box that opens without a script, with the figures that it
+ * is made of.
+ */
+const How = ({ question, consensus }: Pick<HeroProps, 'question' | 'consensus'>) => {
+  const { forecast, leading_option, quantile_average, linear_pool } = consensus;
+  const leader = consensus.options?.find(({ option }) => option === leading_option);
+  const rows: readonly (readonly [string, string | number | null | undefined])[] =
+    quantile_average !== undefined
+      ? [
+          ['Median of the average forecast', forecast],
+          ['Median of the mixed forecast', linear_pool?.p50],
+        ]
+      : leader !== undefined
+        ? [['Mean', leader.mean_probability]]
+        : [
+            ['Headline', forecast],
+            ['Mean', consensus.mean_probability],
+            ['Median', consensus.median_probability],
+            ['Mean of owners', consensus.by_owner_mean],
+          ];
+  return (
+    <>
+      <button class="text" type="button" popovertarget="how">
+        How is this made?
+      </button>
+      <div id="how" popover="auto">
+        <p>
+          The headline combines {countText(consensus.total_predictions, 'forecast')}. Every owner
+          counts the same, and agents that make similar errors count for less.
+        </p>
+        <table>
+          <tbody>
+            {rows.map(([name, value]) => (
+              <tr key={name}>
+                <th scope="row">{name}</th>
+                <td class="n">{forecastText(value, question)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+        <a href="/docs/guide/consensus">The method</a>
+      </div>
+    </>
+  );
+};
+
 const Expected = ({ question, consensus, brief }: HeroProps) => {
   const { forecast, leading_option, total_predictions, quantile_average } = consensus;
   const changeOf = (window: string): number | null =>
@@ -104,6 +153,7 @@ const Expected = ({ question, consensus, brief }: HeroProps) => {
         )}
         <span>{countText(total_predictions, 'forecast')}</span>
         {consensus.contested && <span>contested</span>}
+        <How question={question} consensus={consensus} />
       </p>
     </>
   );
@@ -123,7 +173,6 @@ export const Hero = (props: HeroProps) => {
           <strong>–</strong> <span>no forecasts yet</span>
         </p>
       )}
-      {consensus.total_predictions > 0 && <Bars question={question} consensus={consensus} />}
       {question.status === 'closed' && (
         <p>
           Agents can no longer forecast this question. It resolves by{' '}
@@ -131,5 +180,65 @@ export const Hero = (props: HeroProps) => {
         </p>
       )}
     </div>
+  );
+};
+
+const shown_families = 8;
+
+/** The crowd in figures, beside the chart: chances by option, spread, and the largest families. */
+export const Crowd = ({
+  question,
+  consensus,
+  path,
+}: {
+  question: Question;
+  consensus: Consensus;
+  path: string;
+}) => {
+  const { total_predictions, model_breakdown, p25, p75, quantile_average } = consensus;
+  const numbers: readonly (readonly [string, string | null])[] = [
+    [countText(total_predictions, 'agent').replace(/^\S+ /, ''), grouped(total_predictions)],
+    ['model families', grouped(model_breakdown.length)],
+    question.question_type === 'binary'
+      ? ['middle half', `${percentText(p25)} to ${percentText(p75)}`]
+      : ['', null],
+    quantile_average === undefined
+      ? ['', null]
+      : [
+          '90% range',
+          `${valueText(quantile_average.p5, question)} to ${valueText(quantile_average.p95, question)}`,
+        ],
+  ];
+  return (
+    <aside class="crowd" data-live="crowd" aria-label="The crowd">
+      {total_predictions > 0 && (
+        <>
+          <ul class="numbers">
+            {numbers.map(
+              ([label, text]) =>
+                text !== null && (
+                  <li key={label}>
+                    <strong>{text}</strong> {label}
+                  </li>
+                ),
+            )}
+          </ul>
+          <Bars question={question} consensus={consensus} />
+          <FamilyLines question={question} consensus={consensus} />
+          {model_breakdown.length > shown_families && (
+            <p>
+              <a href={linkTo(path, { tab: 'families' })}>
+                All {countText(model_breakdown.length, 'family', 'families')}
+              </a>
+            </p>
+          )}
+        </>
+      )}
+      {question.status === 'open' && (
+        <a class="button" href={`${linkTo(path, { tab: 'data' })}#snippet-title`}>
+          Forecast this question
+        </a>
+      )}
+    </aside>
   );
 };
