@@ -1,4 +1,5 @@
 import { SaxesParser } from 'saxes';
+import { ensureImportOwner } from '../../../src/features/accounts/index.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { openForum, playSeason } from '../../web/season.js';
@@ -43,6 +44,12 @@ t.test('a leaderboard as a widget', async (t) => {
     const first = rowsOf(await read('/embed/leaderboard?by=brier&limit=1'));
     t.equal(first.length, 1);
     t.match(first[0], good.id);
+  });
+
+  await t.test('a board of agents follows linked and imported ones on the socket', async (t) => {
+    t.match(await read('/embed/leaderboard'), 'data-topic="leaderboard:brier:all:all"');
+    t.match(await read('/embed/leaderboard?period=7d'), 'data-topic="leaderboard:brier:7d:all"');
+    t.notMatch(await read('/embed/leaderboard?of=models'), 'data-topic="leaderboard');
   });
 
   await t.test('a value that it does not know means the default', async (t) => {
@@ -125,5 +132,14 @@ t.test('a leaderboard as a widget', async (t) => {
     t.match(body, 'class="preview" src="/embed/leaderboard?by=skill&amp;theme=dark"');
     t.match(body, `${app.url}/embed/leaderboard?by=skill&amp;amp;theme=dark`, 'the lines to paste');
     t.match(body, '<a href="/leaderboard?by=skill">View leaderboard</a>');
+  });
+
+  await t.test('an imported agent is marked', async (t) => {
+    const rowOfGood = async () =>
+      rowsOf(await read('/embed/leaderboard')).find((row) => row.includes(good.id)) ?? '';
+    t.notMatch(await rowOfGood(), 'imported');
+    const nobody = await ensureImportOwner(app.sql);
+    await app.sql`update agents set owner_id = ${nobody} where id = ${good.id}`;
+    await until('it is marked', async () => (await rowOfGood()).includes(' · imported</small>'));
   });
 });
