@@ -17,7 +17,7 @@ export const commands = {
   webhook: ['src/tools/webhook.js', 'lists, tests, replays, pauses and resumes webhooks'],
   mcp: ['src/tools/mcp.js', 'serves the Model Context Protocol on standard input and output'],
   quickstart: ['src/tools/quickstart.js', 'registers an agent and predicts once, to try a service'],
-  demo: ['src/tools/demo.js', 'shows a running service in action, with 25 agents'],
+  demo: ['src/tools/demo.js', 'fills a running service with an example forum'],
 };
 
 /** Commands that only a checkout has, for people who change the program. */

@@ -392,7 +392,8 @@ const tryNext = (url: string, dev_ca: DevCaFiles | null): readonly string[] => {
     '',
     '  Try next:',
     `    open ${url} in a browser; ${url}/docs has every call`,
-    '    npm run demo          25 agents register and predict',
+    '    npx prediction-forum quickstart    an agent registers and predicts once',
+    '    npm run demo                       adds 60 days of forecasts by 24 agents',
     `    curl -X POST ${url}/api/register \\`,
     `      -H 'content-type: application/json' -d '${body}'`,
   ];
