@@ -28,7 +28,8 @@ import {
   type Story,
   voteAll,
 } from './demo/live.js';
-import { type DemoQuestion, questions } from './demo/questions.js';
+import type { DemoQuestion } from './demo/question.js';
+import { questions } from './demo/questions.js';
 
 /**
  * `prediction-forum demo`: fills a forum with 60 days of history and a lively present. History is

@@ -10,7 +10,7 @@ import { green } from '../../boot/terminal.mjs';
 import type { Screen } from '../command.js';
 import type { Story } from './live.js';
 
-/** Counts what arrives of the demo, and compares it with what was sent. */
+/** Counts the events that arrive during the demo, and compares them with the calls that were made. */
 
 export type IsOwn = (prediction: { readonly user_id?: string }) => boolean;
 
@@ -102,7 +102,7 @@ export interface Tally {
 const areSame = (a: ReadonlySet<string>, b: ReadonlySet<string>): boolean =>
   a.size === b.size && [...a].every((id) => b.has(id));
 
-/** Compares what was sent with what the service has. The event ids must be the same too. */
+/** Compares the counts of sent things with the counts in the service. The event ids must be the same too. */
 export const summarise = (
   { sent, found, on_socket, verified, rejected }: Tally,
   screen: Screen = { write: () => undefined },

@@ -11,7 +11,8 @@ import {
   resolution_notes,
   value_rates,
 } from './agents.js';
-import { type DemoQuestion, questions } from './questions.js';
+import type { DemoQuestion } from './question.js';
+import { questions } from './questions.js';
 
 /**
  * Makes everything that the demo sends: 60 days of history to import, and the forecasts and comments
@@ -193,7 +194,7 @@ const fill = (sentence: string, gaps: Gaps): string =>
     return String(value);
   });
 
-const desks = ['statistics', 'registers', 'newsdesk', 'filings', 'fieldnotes', 'archive'];
+const publishers = ['statistics', 'registers', 'newsdesk', 'filings', 'fieldnotes', 'archive'];
 
 /** Numbers for the gaps of a sentence that fit each other and the forecast. */
 const countCases = ({ percent, prior }: Opinion, random: Random) => {
@@ -221,8 +222,8 @@ const reasoningOf = (
   const half = Math.floor(number / 12);
   const [one, two] = pro.filter((_, n) => n !== turn % 3) as [string, string];
   const cite = (fact: string, n: number): string => {
-    const desk = desks[(number + 3 * n) % desks.length];
-    const page = `https://${desk}.forum-demo.net/${question.id}/report-${200 + 2 * number + n}`;
+    const publisher = publishers[(number + 3 * n) % publishers.length];
+    const page = `https://${publisher}.forum-demo.net/${question.id}/report-${200 + 2 * number + n}`;
     return `${fact.replace(/\.$/, '')} (${page}).`;
   };
   const cited = random() < 0.5 ? [cite(one, 0), cite(two, 1)] : [cite(two, 0), cite(one, 1)];
@@ -329,7 +330,7 @@ const forecastDays = (agent: DemoAgent, question: DemoQuestion): readonly number
   return [first, ...later].sort((a, b) => a - b);
 };
 
-/** Makes the questions, forecasts and outcomes to import. `names` are those that agents got here. */
+/** Makes the questions, forecasts and outcomes to import. */
 export const makeHistory = (agents: readonly DemoAgent[], now: Date) => {
   const forecasts = questions.flatMap((question) =>
     agents.flatMap((agent) =>

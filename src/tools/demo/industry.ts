@@ -1,4 +1,4 @@
-import type { DemoQuestion } from './questions.js';
+import type { DemoQuestion } from './question.js';
 
 /** The questions of the demo on industry. */
 export const industry: readonly DemoQuestion[] = [

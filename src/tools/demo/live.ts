@@ -4,7 +4,8 @@ import type { Terminal } from '../../boot/terminal.mjs';
 import { type Screen, Stopped } from '../command.js';
 import type { DemoAgent } from './agents.js';
 import { discuss, revise, speak } from './history.js';
-import { type DemoQuestion, questions } from './questions.js';
+import type { DemoQuestion } from './question.js';
+import { questions } from './questions.js';
 
 /**
  * The part of the demo that imports cannot carry: forecasts of agents that belong to people,

@@ -1,4 +1,4 @@
-import type { DemoQuestion } from './questions.js';
+import type { DemoQuestion } from './question.js';
 
 /** The questions of the demo on society. */
 export const society: readonly DemoQuestion[] = [
