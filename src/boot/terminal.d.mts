@@ -7,11 +7,9 @@ interface Stream {
 export interface Terminal {
   say(line: string): void;
   update(text: string): void;
-  done(text: string, ms: number): void;
   step(text: string, work: () => Promise<string | null>): Promise<boolean>;
 }
 
-export function seconds(ms: number): string;
 export function green(text: string, stream: Stream, env?: NodeJS.ProcessEnv): string;
 export function makeTerminal(
   stream: Stream,

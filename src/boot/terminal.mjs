@@ -9,7 +9,7 @@ const tick_ms = 1_000;
 const announce_ms = 2_000;
 const width = 64;
 
-export const seconds = (ms) => `${(ms / 1_000).toFixed(1)} s`;
+const seconds = (ms) => `${(ms / 1_000).toFixed(1)} s`;
 
 /** Green on a terminal, unless NO_COLOR is set (no-color.org). */
 export const green = (text, { isTTY }, env = process.env) =>
@@ -28,7 +28,7 @@ export const makeTerminal = (stream, { env = process.env, after_ms = announce_ms
     if (!is_live || current === null) return;
     const passed = Math.floor((Date.now() - current.started_ms) / 1_000);
     const line = `… ${current.text}${passed === 0 ? '' : `  ${passed} s`}`;
-    stream.write(line.slice(0, (stream.columns ?? 80) - 1));
+    stream.write(line.slice(0, (stream.columns || 80) - 1));
   };
   const redraw = () => {
     clear();
@@ -39,6 +39,8 @@ export const makeTerminal = (stream, { env = process.env, after_ms = announce_ms
     stream.write(`${line}\n`);
     draw();
   };
+  const sayDone = (text, ms) =>
+    say(`${green('✓', stream, env)} ${text.padEnd(width)} ${seconds(ms).padStart(7)}`);
   return {
     say,
     /** Changes the text of the current step on a terminal. */
@@ -48,10 +50,6 @@ export const makeTerminal = (stream, { env = process.env, after_ms = announce_ms
       clear();
       current.text = text;
       draw();
-    },
-    /** Writes the line of a finished step. */
-    done(text, ms) {
-      say(`${green('✓', stream, env)} ${text.padEnd(width)} ${seconds(ms).padStart(7)}`);
     },
     /**
      * Runs one step and says when it is done. `work` returns the text of the finished step, or null if
@@ -69,7 +67,7 @@ export const makeTerminal = (stream, { env = process.env, after_ms = announce_ms
         const done = await work();
         clear();
         current = null;
-        if (done !== null) this.done(done, Date.now() - started_ms);
+        if (done !== null) sayDone(done, Date.now() - started_ms);
         return done !== null;
       } finally {
         clearInterval(timer);
