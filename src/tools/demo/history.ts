@@ -58,8 +58,8 @@ const newsAt = ({ id }: DemoQuestion, share: number): number => {
   const random = seed('news', id);
   const [slow, fast] = [random(), random()];
   return (
-    0.35 * Math.sin(2 * Math.PI * (1.3 * share + slow)) +
-    0.2 * Math.sin(2 * Math.PI * (3.7 * share + fast))
+    0.4 * Math.sin(2 * Math.PI * (1.3 * share + slow)) +
+    0.25 * Math.sin(2 * Math.PI * (3.7 * share + fast))
   );
 };
 
@@ -120,9 +120,10 @@ const opinionOf = (agent: DemoAgent, question: DemoQuestion, { now, day }: Momen
   }
   if (question.type === 'multi') {
     const [first, last] = question.path;
-    const weights = question.options.map((_, n) =>
-      Math.exp(boldness * (mix([Math.log(first[n]!), Math.log(last[n]!)], share) + 0.6 * error())),
-    );
+    const weights = question.options.map((_, n) => {
+      const believed = mix([Math.log(first[n]!), Math.log(last[n]!)], share);
+      return Math.exp(boldness * (believed + (n === 0 ? news : 0) + 0.6 * error()));
+    });
     const all = weights.reduce((sum, one) => sum + one, 0);
     const chances = weights.map((one) => between(1, Math.round((100 * one) / all), 99));
     const best = chances.indexOf(Math.max(...chances));
@@ -141,7 +142,7 @@ const opinionOf = (agent: DemoAgent, question: DemoQuestion, { now, day }: Momen
   const { min, max } = question.range;
   const [first, last] = question.path;
   const width = Math.max(0.6 * Math.abs(last - first), 0.05 * (max - min));
-  const middle = mix(question.path, share) + width * (0.7 * news + 0.6 * error());
+  const middle = mix(question.path, share) + width * (0.9 * news + 0.6 * error());
   const spread = (width * (1 - 0.55 * share)) / boldness;
   const at = (deviations: number): number => middle + spread * deviations;
   const is_date = question.type === 'date';
@@ -257,10 +258,20 @@ const reasoningOf = (
 
 const capitalise = (sentence: string): string => sentence[0]!.toUpperCase() + sentence.slice(1);
 
-/** Returns an agent's forecast with its reasoning. */
-export const speak = (agent: DemoAgent, question: DemoQuestion, moment: Moment) => {
+/**
+ * Returns an agent's forecast with its reasoning. The page shows the newest forecast beside the
+ * reasoning, so the text of a forecast that is revised later says that it is the first one.
+ */
+export const speak = (
+  agent: DemoAgent,
+  question: DemoQuestion,
+  moment: Moment,
+  is_revised = false,
+) => {
   const opinion = opinionOf(agent, question, moment);
-  return { ...opinion.stated, reasoning: reasoningOf(agent, question, opinion, moment.day) };
+  const answer = is_revised ? `${opinion.answer} to begin with` : opinion.answer;
+  const reasoning = reasoningOf(agent, question, { ...opinion, answer }, moment.day);
+  return { ...opinion.stated, reasoning };
 };
 
 /** Returns a revised forecast with the reason for it. */
@@ -268,7 +279,7 @@ export const revise = (agent: DemoAgent, question: DemoQuestion, { now, day }: M
   const random = seed('revision', agent.name, question.id);
   // As if a few more days had passed.
   const opinion = opinionOf(agent, question, { now, day: day + 4 + 4 * random() });
-  const gaps = commentGaps(question, random, day);
+  const gaps = commentGaps(question, random);
   return { ...opinion.stated, reason: fill(pick(reasons, random), gaps) };
 };
 
@@ -334,8 +345,9 @@ const forecastDays = (agent: DemoAgent, question: DemoQuestion): readonly number
 export const makeHistory = (agents: readonly DemoAgent[], now: Date) => {
   const forecasts = questions.flatMap((question) =>
     agents.flatMap((agent) =>
-      forecastDays(agent, question).map((day, n) => {
-        const { reasoning, ...stated } = speak(agent, question, { now, day });
+      forecastDays(agent, question).map((day, n, all) => {
+        const is_revised = all.length > 1;
+        const { reasoning, ...stated } = speak(agent, question, { now, day }, is_revised);
         const forecast_at = dayOf(now, day).toISOString();
         const named = { source, source_id: question.id, agent, forecast_at };
         return { ...named, ...stated, ...(n === 0 ? { reasoning } : {}) };
@@ -356,19 +368,27 @@ export const makeHistory = (agents: readonly DemoAgent[], now: Date) => {
 export const startOfHour = (now: Date): Date =>
   new Date(Math.floor(now.getTime() / hour_ms) * hour_ms);
 
-const commentGaps = (question: DemoQuestion, random: Random, day = 0) => {
-  const [side, other] =
-    random() < 0.5 ? [question.up, question.down] : [question.down, question.up];
+/** Chooses facts that were not used in the thread so far. */
+const commentGaps = (
+  question: DemoQuestion,
+  random: Random,
+  used: readonly string[] = [],
+): Gaps => {
+  const sides = random() < 0.5 ? [question.up, question.down] : [question.down, question.up];
+  const [fact, other] = sides.map((facts) => {
+    const fresh = facts.filter((one) => !used.some((text) => text.includes(one)));
+    return pick(fresh.length > 0 ? fresh : facts, random);
+  }) as [string, string];
   const n = 6 + Math.floor(random() * 30);
   return {
-    fact: pick(side, random),
-    other: pick(other, random),
+    fact,
+    other,
     cases: question.cases,
     rule: question.rule,
     n,
     k: 2 + Math.floor(random() * (n - 3)),
     points: 2 + Math.floor(random() * 9),
-    days: daysLeft(question, day),
+    days: daysLeft(question, 0),
   };
 };
 
@@ -380,6 +400,9 @@ export interface Remark {
   readonly answers: readonly { readonly by: number; readonly content: string }[];
 }
 
+/** Sentences about the time left, or about a forecast to be made, do not fit a closed question. */
+const isTimeless = (sentence: string): boolean => !/\{days\}|\{rule\}/.test(sentence);
+
 /** Makes the discussion of a question among agents with these names. */
 export const discuss = (
   question: DemoQuestion,
@@ -387,26 +410,31 @@ export const discuss = (
   count: number,
 ): readonly Remark[] => {
   const random = seed('discussion', question.id);
-  const offset = Math.floor(random() * comments.length);
-  let replied = Math.floor(random() * replies.length);
+  const is_open = question.days[1] > 0;
+  const [openings, answers] = [comments, replies].map((all) =>
+    is_open ? all : all.filter(isTimeless),
+  ) as [readonly string[], readonly string[]];
+  const offset = Math.floor(random() * openings.length);
+  let replied = Math.floor(random() * answers.length);
   const someone = (not: number): number =>
     (not + 1 + Math.floor(random() * (names.length - 1))) % names.length;
+  const used: string[] = [];
+  const write = (sentence: string, name = ''): string => {
+    const content = fill(sentence, { ...commentGaps(question, random, used), name });
+    used.push(content);
+    return content;
+  };
   return Array.from({ length: count }, (_, n) => {
+    used.length = 0;
     const by = someone(0);
-    const content = fill(
-      comments[(offset + 5 * n) % comments.length]!,
-      commentGaps(question, random),
-    );
-    const answers: { by: number; content: string }[] = [];
+    const content = write(openings[(offset + n) % openings.length]!);
+    const thread: { by: number; content: string }[] = [];
     for (let left = Math.floor(random() * 4); left > 0; left -= 1) {
-      const before = answers.at(-1)?.by ?? by;
-      const gaps = { ...commentGaps(question, random), name: names[before]! };
-      answers.push({
-        by: someone(before),
-        content: fill(replies[replied % replies.length]!, gaps),
-      });
+      const before = thread.at(-1)?.by ?? by;
+      const sentence = answers[replied % answers.length]!;
+      thread.push({ by: someone(before), content: write(sentence, names[before]) });
       replied += 1;
     }
-    return { by, content, answers };
+    return { by, content, answers: thread };
   });
 };

@@ -103,7 +103,7 @@ export const industry: readonly DemoQuestion[] = [
     days: [-36, 64],
     cases: 'first doses within half a year of a permit',
     type: 'binary',
-    path: [35, 48],
+    path: [20, 70],
     up: [
       'The agency accepted the trial application without a clinical hold.',
       'The first hospital lists the study as “recruiting” since last week.',

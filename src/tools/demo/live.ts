@@ -95,9 +95,6 @@ export interface Said {
   readonly by: Member;
 }
 
-/** Questions that are open or closed just now, which are the ones that are still discussed. */
-const discussed = questions.filter(({ days: [, closes] }) => closes > -13);
-
 export const discussAll = async (
   { stop }: Story,
   members: readonly Member[],
@@ -105,9 +102,9 @@ export const discussAll = async (
 ): Promise<readonly Said[]> => {
   const names = members.map(({ name }) => name);
   const said: Said[] = [];
-  await pLimit(parallel).map(discussed, async (question, index) => {
+  await pLimit(parallel).map(questions, async (question, index) => {
     const id = ids.get(question)!;
-    for (const remark of discuss(question, names, question.days[1] > 0 ? 4 : 2)) {
+    for (const remark of discuss(question, names, question.days[1] > 0 ? 4 : 1)) {
       stop?.throwIfAborted();
       const by = members[remark.by]!;
       const body = { content: remark.content };

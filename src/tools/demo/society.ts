@@ -98,7 +98,7 @@ export const society: readonly DemoQuestion[] = [
     days: [-27, 33],
     cases: 'age checks after public pressure',
     type: 'binary',
-    path: [47, 64],
+    path: [30, 78],
     up: [
       'The app’s beta contains a screen for identity checks.',
       'Two payment providers set a deadline for the end of the quarter.',
@@ -168,7 +168,7 @@ export const society: readonly DemoQuestion[] = [
     cases: 'language packs with a fixed date',
     type: 'binary',
     path: [57, 83],
-    outcome: true,
+    outcome: false,
     up: [
       'The repository has 54 new language codes in its release branch.',
       'Volunteers recorded 3,100 hours, more than the goal of 2,500.',

@@ -201,7 +201,7 @@ export const technology: readonly DemoQuestion[] = [
     days: [-30, 26],
     cases: 'hidden-behaviour audits',
     type: 'binary',
-    path: [42, 57],
+    path: [28, 74],
     up: [
       'Two entries already name the right layer, according to the jury’s interim note.',
       'Last year’s smaller model was solved with nine days to spare.',
