@@ -404,11 +404,15 @@ const familiesOf = (question: Question, { model_breakdown, leading_option }: Con
       return {
         model_family,
         count,
-        text: quantiles === undefined ? percentText(Number(middle)) : forecastText(middle, question),
+        text: quantiles === undefined ? percentText(Number(middle)) : shortText(middle, question),
         place: placeInRange(question, middle),
       };
     });
 };
+
+/** A number without its unit, for narrow columns. */
+const shortText = (value: string | number | null | undefined, question: Question): string =>
+  forecastText(value, { ...question, range: question.range && { ...question.range, unit: null } });
 
 const shown_lines = 8;
 
@@ -514,7 +518,6 @@ const placeInRange = (question: Question, value: string | number | null | undefi
   return Math.min(100, Math.max(0, ((at - min) / (max - min)) * 100));
 };
 
-
 const stripX = (place: number): string => `${(1.5 + place * 0.97).toFixed(1)}%`;
 
 /** Draws dots on a line from 0 to 100, and the crowd as a line across. */
@@ -537,9 +540,7 @@ export const Strip = ({
     height="24"
   >
     <line class="grid" x1="0" x2="100%" y1="12" y2="12" />
-    {crowd !== null && (
-      <line class="crowd" x1={stripX(crowd)} x2={stripX(crowd)} y1="0" y2="24" />
-    )}
+    {crowd !== null && <line class="crowd" x1={stripX(crowd)} x2={stripX(crowd)} y1="0" y2="24" />}
     {places.map((place, n) => (
       <circle key={n} cx={stripX(place)} cy="12" r="5" />
     ))}

@@ -11,13 +11,7 @@ import { type AgentRecord, type Forecast, ForecastItem } from './parts/forecast.
 import { Choices, Lost, linkTo, Pager, type Query } from './parts/lists.js';
 import { Prose, Sources } from './parts/prose.js';
 import { forecastText, outcomeText, sideText } from './parts/question-row.js';
-import {
-  ChartSection,
-  ChartTable,
-  Density,
-  readChart,
-  StripSection,
-} from './question-chart.js';
+import { ChartSection, ChartTable, Density, readChart, StripSection } from './question-chart.js';
 import { Crowd, Hero } from './question-hero.js';
 import { Snippet } from './question-snippet.js';
 import { Head, Share, Terms } from './question-terms.js';
@@ -152,9 +146,7 @@ const Arguments = ({
       <ul class="cases">
         {all.map((one) => (
           <li key={one.prediction_id}>
-            <p dir="auto">
-              {withoutNumbers(one.evidence.quote || one.bottom_line.quote)}
-            </p>
+            <p dir="auto">{withoutNumbers(one.evidence.quote || one.bottom_line.quote)}</p>
             <p class="facts">
               <a href={`/predictions/${one.prediction_id}`} dir="auto">
                 {one.user_name}
@@ -192,7 +184,7 @@ const Cases = ({ brief }: { brief: Page['brief'] }) => {
         : ['For the leading option', 'Against'];
   return (
     <section aria-labelledby="cases-title" data-live="cases">
-      <h2 id="cases-title">The case for and against</h2>
+      <h2 id="cases-title">{is_number ? 'Arguments' : 'The case for and against'}</h2>
       <div class="grid">
         <Arguments title={first} all={cases.for} is_chance={!is_number} />
         {(cases.against.length > 0 || !is_number) && (

@@ -72,7 +72,10 @@ const follow = (place: HTMLElement, plot: Plot): void => {
     if (svg === undefined) return;
     share = Math.min(1, Math.max(0, wanted));
     const each = svg.clientWidth / svg.viewBox.baseVal.width;
-    const [left, right] = [svg.dataset['left'], svg.dataset['right']].map(Number) as [number, number];
+    const [left, right] = [svg.dataset['left'], svg.dataset['right']].map(Number) as [
+      number,
+      number,
+    ];
     const x = (left + share * (right - left)) * each;
     const texts = linesOf(place, plot, plot.from + share * (plot.to - plot.from));
     box.replaceChildren(
@@ -96,7 +99,10 @@ const follow = (place: HTMLElement, plot: Plot): void => {
     const svg = drawn();
     if (svg === undefined) return;
     const each = svg.clientWidth / svg.viewBox.baseVal.width;
-    const [left, right] = [svg.dataset['left'], svg.dataset['right']].map(Number) as [number, number];
+    const [left, right] = [svg.dataset['left'], svg.dataset['right']].map(Number) as [
+      number,
+      number,
+    ];
     const x = (event.clientX - svg.getBoundingClientRect().left) / each;
     show((x - left) / (right - left));
   });
@@ -154,4 +160,6 @@ const makeLive = (root: ParentNode): void => {
 };
 
 makeLive(document);
-document.addEventListener('renewed', (event) => makeLive((event as CustomEvent<HTMLElement>).detail));
+document.addEventListener('renewed', (event) =>
+  makeLive((event as CustomEvent<HTMLElement>).detail),
+);

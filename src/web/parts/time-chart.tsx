@@ -1,5 +1,5 @@
-import { drawTimeChart, numberAxis, percentAxis, timeAxis } from '../../kit/svg-chart.js';
 import { timeText } from '../../kit/format.js';
+import { drawTimeChart, numberAxis, percentAxis, timeAxis } from '../../kit/svg-chart.js';
 import { Scroll } from './lists.js';
 
 /**
@@ -70,7 +70,10 @@ const dataOf = ({ from, to, scale, lines, bands = [], counts = [] }: ChartProps)
     to,
     kind: scale.kind,
     unit: scale.unit ?? '',
-    lines: lines.map(({ name, points }) => [name, points.map(({ at, value }) => [at, short(value)])]),
+    lines: lines.map(({ name, points }) => [
+      name,
+      points.map(({ at, value }) => [at, short(value)]),
+    ]),
     band: bands.at(-1)?.spans.map(({ at, low, high }) => [at, short(low), short(high)]) ?? [],
     counts: counts.map(({ at, value }) => [at, value]),
   });
