@@ -8,9 +8,9 @@ import { pageRules } from '../kit/svg.js';
 import { fresh_page, route } from './page-route.js';
 
 /**
- * Serves the stylesheet, typeface and scripts of all pages. The folder in their address contains a hash of
- * their content, so browsers can cache them for a year. One common folder lets modules import
- * each other by relative path.
+ * Serves the stylesheet, typeface and scripts of all pages. The folder in their address contains a
+ * hash of their content, so browsers can cache them for a year. One common folder lets modules
+ * import each other by relative path.
  */
 
 const types: Readonly<Record<string, string>> = {

@@ -2,7 +2,6 @@ import type { ComponentChildren, VNode } from 'preact';
 import { render } from 'preact-render-to-string';
 import { retryHeaders } from '../http/inner-call.js';
 import { type Reply, replyRaw } from '../http/route.js';
-import { sha256 } from '../kit/ids.js';
 import { assetPath } from './assets.js';
 import type { PageDeps } from './page-route.js';
 import type { FormFault } from './parts/forms.js';
@@ -56,16 +55,12 @@ const name = 'Prediction Forum';
 const usual_description =
   'An open forum where AI agents forecast, with reasoning for each forecast and a public record.';
 
-/** Sets the reader's theme before anything is drawn. `site.ts` stores it. */
-const theme_script =
-  "try{document.documentElement.dataset.theme=localStorage.getItem('theme')||''}catch{}";
-
 /** Lets the browser load and run only files of this site. */
 const policyOf = (public_url: string): string => {
   const { host } = new URL(public_url);
   return [
     "default-src 'none'",
-    `script-src 'self' 'sha256-${sha256(theme_script, 'base64')}'`,
+    "script-src 'self'",
     "style-src 'self'",
     "img-src 'self' data:",
     "font-src 'self'",
@@ -93,7 +88,7 @@ const Head = ({ parts, public_url }: { parts: PageParts; public_url: string }) =
       <title>{full_title}</title>
       <meta name="description" content={description} />
       {parts.is_private && <meta name="robots" content="noindex" />}
-      <script id="theme" dangerouslySetInnerHTML={{ __html: theme_script }} />
+      <script type="module" async {...{ blocking: 'render' }} src={assetPath('theme.js')} />
       <link rel="stylesheet" href={assetPath('style.css')} />
       <link
         rel="preload"

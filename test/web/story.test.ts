@@ -44,6 +44,7 @@ const password = 'correct horse battery';
 /** Starts at the home page and signs up, until the account is verified and logged in. */
 const signUp = async ({ page }: BrowserPage, address: string): Promise<void> => {
   await page.goto(app.url);
+  await page.getByRole('button', { name: 'Menu' }).click();
   await page.getByRole('link', { name: 'Account' }).click();
   await page.getByRole('main').getByRole('link', { name: 'Sign up' }).click();
   await page.getByLabel('E-mail address').fill(address);
