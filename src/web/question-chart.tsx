@@ -264,29 +264,35 @@ const shownOf = ({ question, charts, query, now }: Omit<ChartProps, 'forecasts' 
   return { ...span, lines, bands, scale: scaleOf(question, lines, bands) };
 };
 
-export const ChartSection = ({ forecasts, path, ...props }: ChartProps) => {
-  const { question, charts, query } = props;
+/** The chart without its legend and choices. */
+export const QuestionPlot = (props: Omit<ChartProps, 'path'>) => {
+  const { question, charts, forecasts } = props;
   const { from, to, lines, bands, scale } = shownOf(props);
-  const summary = summaryOf(lines, scale);
   const outcome = outcomeText(question);
   const resolved_at = outcome === null ? null : question.resolved_at;
+  return (
+    <TimeChart
+      label={summaryOf(lines, scale)}
+      from={from}
+      to={to}
+      scale={scale}
+      lines={lines}
+      bands={bands}
+      marks={marksOf(forecasts)}
+      counts={charts.all.points.map(({ at, count }) => ({ at: Date.parse(at), value: count }))}
+      end={resolved_at === null ? undefined : { at: Date.parse(resolved_at), label: `${outcome}` }}
+    />
+  );
+};
+
+export const ChartSection = ({ path, ...props }: ChartProps) => {
+  const { question, query } = props;
+  const { lines, bands, scale } = shownOf(props);
   const is_by_family = query['series'] === 'families';
   const is_folded = question.question_type === 'multi' && question.options.length > lines.length;
   return (
     <section class="chart" aria-label="Forecast over time" data-live="chart">
-      <TimeChart
-        label={summary}
-        from={from}
-        to={to}
-        scale={scale}
-        lines={lines}
-        bands={bands}
-        marks={marksOf(forecasts)}
-        counts={charts.all.points.map(({ at, count }) => ({ at: Date.parse(at), value: count }))}
-        end={
-          resolved_at === null ? undefined : { at: Date.parse(resolved_at), label: `${outcome}` }
-        }
-      />
+      <QuestionPlot {...props} />
       {lines.length > 1 && <PlotLegend lines={lines} text={scale.text} />}
       <div class="row chart-choices">
         <Choices
