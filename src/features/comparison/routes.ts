@@ -10,7 +10,14 @@ import { calibrationOf } from '../leaderboards/index.js';
 import { brier_convention } from '../points/score-rules.js';
 import { lists_tag } from '../questions/schema.js';
 import { model_families } from '../taxonomy/model-family.js';
-import { type Chances, findDifferences, meanBrier, meanDifference, winRate } from './rules.js';
+import {
+  type Chances,
+  findDifferences,
+  meanBrier,
+  meanDifference,
+  type OpenQuestion,
+  winRate,
+} from './rules.js';
 import { type Comparison, comparison_query, comparison_schema } from './schema.js';
 import * as store from './store.js';
 
@@ -18,8 +25,6 @@ import * as store from './store.js';
 
 type Needs = Deps & ConsensusParts;
 type Named = store.Side & { readonly name: string; readonly model_family: string };
-
-const max_listed = 8;
 
 const isFamily = (id: string): boolean => (model_families as readonly string[]).includes(id);
 
@@ -37,7 +42,7 @@ const findSide = async ({ reads }: Deps, given: string): Promise<Named | Fault> 
 const readChances = async (
   deps: Needs,
   { kind, id }: Named,
-  questions: readonly store.OpenQuestion[],
+  questions: readonly OpenQuestion[],
 ): Promise<Chances> => {
   if (kind === 'agent') return store.readChances(deps.reads, id, questions);
   const ids = questions.map((one) => one.id);
@@ -92,7 +97,7 @@ const readComparison = async (deps: Needs, sides: readonly [Named, Named]): Prom
         b: { forecast: b_forecast, brier: b_brier },
       })),
     },
-    open: { n: open.length, largest: open.slice(0, max_listed) },
+    open: { n: open.length, largest: open.slice(0, store.max_listed) },
     brier_convention,
   };
 };

@@ -1,5 +1,5 @@
-import { wilson } from '../points/calibration.js';
 import { meanDetail, percent, percents } from '../leaderboards/rules.js';
+import { wilson } from '../points/calibration.js';
 import type { OpenDifference } from './schema.js';
 
 /** Computes the figures of a comparison. Pure. */

@@ -52,7 +52,7 @@ const open_schema = Type.Object({
 export type OpenDifference = Static<typeof open_schema>;
 
 export const comparison_schema = named(
-  'Comparison',
+  'ForecasterComparison',
   'Two forecasters on the questions that both of them forecast.',
   Type.Object({
     a: side_schema,
@@ -70,7 +70,8 @@ export const comparison_schema = named(
       ),
       brier_difference: mean,
       largest: Type.Array(resolved_schema, {
-        description: 'The largest differences in Brier score. `forecast`: the chance of the outcome.',
+        description:
+          'The largest differences in Brier score. `forecast`: the chance of the outcome.',
       }),
     }),
     open: Type.Object({

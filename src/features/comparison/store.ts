@@ -79,7 +79,8 @@ export const readBins = (db: Db, sides: Sides) => db<BinRow[]>`
   group by side, bin
   order by side, bin`;
 
-const max_listed = 8;
+/** Rows of each list of differences. */
+export const max_listed = 8;
 
 type DifferenceRow = Pick<
   ResolvedDifference,
