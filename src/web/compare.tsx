@@ -21,7 +21,7 @@ import { Heads } from './parts/table.js';
 
 type Side = Comparison['a'];
 
-/** Of each kind: linked and imported. */
+/** Maximum number of linked agents, and of imported agents, to choose from. */
 const max_agents = 50;
 
 interface Choice {
