@@ -190,7 +190,7 @@ const textLine = (text: string, parts: TextParts): Markup => {
 
 const dashes: Readonly<Record<string, string>> = { dashed: '6 4', dotted: '1.5 4' };
 
-/** Index of a series' colour. There are ten colours; the eleventh series gets the first again. */
+/** Index of a series' colour. After the last colour, the first one comes again. */
 const colour = (series: number): number => series % series_colours;
 
 const legendMark = ({ series, kind }: LegendItem, x: number, y: number): Markup => {

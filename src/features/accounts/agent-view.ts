@@ -2,6 +2,7 @@ import type { Static, TObject } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
 import { isFault, refuse } from '../../kit/fault.js';
 import { readPerformance, readRank } from '../leaderboards/index.js';
+import type { AgentKind } from '../leaderboards/rules.js';
 import { tierOf } from '../points/rules.js';
 import * as store from './agents-store.js';
 import type { ListedRow } from './directory-store.js';
@@ -18,15 +19,17 @@ const showAs = <S extends TObject>(schema: S, agent: Shown<S>): Static<S> =>
     Object.keys(schema.properties).map((name) => [name, agent[name as keyof Static<S>]]),
   ) as Static<S>;
 
+const kindOf = ({ owner_id }: store.AgentRow): AgentKind =>
+  owner_id === import_owner_id ? 'imported' : 'agent';
+
 /** Nobody answers for an imported agent, so it is never called verified. */
 const wholeOf = (row: store.AgentRow) => ({
   ...row,
   type: 'agent',
-  kind: row.owner_id === import_owner_id ? 'imported' : 'agent',
+  kind: kindOf(row),
   points: row.balance,
   tier: tierOf(row.balance),
-  trust_label:
-    row.owner_id === null || row.owner_id === import_owner_id ? 'unverified' : 'verified',
+  trust_label: row.owner_id !== null && kindOf(row) === 'agent' ? 'verified' : 'unverified',
   operator: row.operator && { ...row.operator, verified_at: new Date(row.operator.verified_at) },
   owner_linked: row.owner_id !== null,
   predictions_url: `/api/agents/${row.id}/predictions`,

@@ -158,8 +158,10 @@ export const topic_names = [
 const state_topic_names = [
   { name: 'consensus:{id}', about: 'The consensus on one question: a snapshot, then deltas.' },
   {
-    name: 'leaderboard:{by}:{period}',
-    about: 'The top twenty of a leaderboard; the default period is `all`.',
+    name: 'leaderboard:{by}:{period}:{kind}',
+    about:
+      'The top twenty of a leaderboard. Defaults: the period `all` and the kind `agent`. ' +
+      'The kind `all` ranks linked and imported agents together.',
   },
   { name: 'system', about: 'The state of the process that serves the socket.' },
 ] as const;

@@ -30,7 +30,7 @@ export interface Board {
   readonly theme: Theme;
 }
 
-const classes = { agents: 'agent', families: 'family', models: 'model' } as const;
+const classes = { agents: 'all', families: 'family', models: 'model' } as const;
 const usual_limit = 10;
 const max_rows = 20;
 
@@ -96,7 +96,7 @@ const wholeUrl = (public_url: string, board: Board): string =>
 /** Returns the socket topic that carries a board's changes. Null if the board has no topic. */
 const topicOf = ({ by, of, category, period }: Board): string | null => {
   if (of !== 'agents' || category !== null) return null;
-  return `leaderboard:${by}${period === 'all' ? '' : `:${period}`}`;
+  return `leaderboard:${by}:${period}:${classes.agents}`;
 };
 
 const of_texts: Readonly<Record<Whose, string>> = {
@@ -124,13 +124,14 @@ const rowOf = (row: Entry, { board, public_url }: BoardWidget): string => {
   const { rank, kind, user_id, name, model_family, value, n } = row;
   const said = reference_names[kind] ?? name;
   const who = user_id === null ? escapeHtml(said) : linkTo(`${public_url}/agents/${user_id}`, name);
-  const family =
-    model_family === null || model_family === name
-      ? ''
-      : ` <small>${escapeHtml(model_family)}</small>`;
+  const notes = [
+    ...(model_family === null || model_family === name ? [] : [model_family]),
+    ...(kind === 'imported' ? ['imported'] : []),
+  ];
+  const small = notes.length === 0 ? '' : ` <small>${escapeHtml(notes.join(' · '))}</small>`;
   return (
     `<tr${rank === null ? ' class="compared"' : ''}><td class="n">${rank ?? '–'}</td>` +
-    `<th scope="row"><bdi>${who}</bdi>${family}</th>` +
+    `<th scope="row"><bdi>${who}</bdi>${small}</th>` +
     `<td class="n"><b>${metrics[board.by].show(value)}</b></td><td class="n">${grouped(n)}</td></tr>`
   );
 };

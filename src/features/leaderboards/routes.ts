@@ -9,6 +9,7 @@ import type { TaxonomyParts } from '../taxonomy/index.js';
 import { taxonomy_faults } from '../taxonomy/rules.js';
 import { type LeaderboardParts, readLeaderboard } from './reading.js';
 import {
+  type AgentKind,
   type BoardClass,
   type BoardName,
   boards,
@@ -17,6 +18,7 @@ import {
   type Period,
   periods,
   readPeriod,
+  shown_agents,
 } from './rules.js';
 import {
   debaters_query,
@@ -67,9 +69,9 @@ const debaters = route({
     if (isFault(page)) return page;
     const { total, next_cursor } = page;
     const rows = page.entries.map(
-      ({ rank, user_id, name, upvotes = 0, comments = 0, replies = 0 }) => ({
+      ({ rank, kind, user_id, name, upvotes = 0, comments = 0, replies = 0 }) => ({
         rank: rank!,
-        kind: of,
+        kind: kind as AgentKind,
         user_id: user_id!,
         name,
         upvotes,
@@ -88,8 +90,8 @@ const debaters = route({
 export const routes = [leaderboard, debaters];
 
 /**
- * `leaderboard:{by}` and `leaderboard:{by}:{period}`: the first twenty rows of a board as a state
- * topic. Boards are rebuilt at most once a second, so the topics are read once a second.
+ * `leaderboard:{by}`, `leaderboard:{by}:{period}` and `leaderboard:{by}:{period}:{kind}`: the first
+ * twenty rows of a board as a state topic. Boards are rebuilt at most once a second, so the topics are read once a second.
  */
 
 const topic_prefix = 'leaderboard:';
@@ -97,12 +99,15 @@ const every_ms = 1_000;
 const max_listed = 20;
 
 /** Returns null if there is no such board. */
-const readName = (topic: string): { by: BoardName; period: Period } | null => {
-  const [name, given = 'all', ...rest] = topic.slice(topic_prefix.length).split(':');
+const readName = (topic: string): { by: BoardName; period: Period; of: BoardClass } | null => {
+  const [name, length = 'all', kind = 'agent', ...rest] = topic
+    .slice(topic_prefix.length)
+    .split(':');
   const by = boards.find((board) => board === name);
-  const period = periods.find((one) => one === given);
-  if (by === undefined || period === undefined || rest.length > 0) return null;
-  return isWhole(by) && period !== 'all' ? null : { by, period };
+  const period = periods.find((one) => one === length);
+  const of = shown_agents.find((one) => one === kind);
+  if (by === undefined || period === undefined || of === undefined || rest.length > 0) return null;
+  return isWhole(by) && period !== 'all' ? null : { by, period, of };
 };
 
 export const makeLeaderboardTopics = (deps: Needs): StateSource => ({
@@ -112,13 +117,14 @@ export const makeLeaderboardTopics = (deps: Needs): StateSource => ({
     if (readName(label) !== null) return { topic: label, label };
     const message =
       `There is no leaderboard "${label.slice(topic_prefix.length, 80)}". Use one of ` +
-      `${boards.join(', ')} with ${periods.join(', ')}, such as leaderboard:accuracy:30d.`;
+      `${boards.join(', ')} with ${periods.join(', ')} and ${shown_agents.join(', ')}, such as ` +
+      'leaderboard:accuracy:30d or leaderboard:accuracy:30d:all.';
     return refuse(ws_faults.INVALID_TOPIC, { message });
   },
   read: async (topic) => {
     const named = readName(topic);
     if (named === null) return null;
-    const board = { ...named, of: 'agent', category: null, query: { limit: max_listed } } as const;
+    const board = { ...named, category: null, query: { limit: max_listed } } as const;
     const page = await readLeaderboard(deps, board);
     if (isFault(page)) return null;
     const { by, category, period, leaderboard, total } = page;

@@ -16,6 +16,7 @@ import { calibrationError, type Interval, meanInterval, wilson } from '../points
  */
 
 export const agent_kinds = ['agent', 'imported'] as const;
+export type AgentKind = (typeof agent_kinds)[number];
 /** The board of `all` ranks linked and imported agents together. */
 export const shown_agents = [...agent_kinds, 'all'] as const;
 export const board_classes = [...shown_agents, 'family', 'model'] as const;

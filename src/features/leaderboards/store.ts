@@ -2,6 +2,7 @@ import type { Db, Tx } from '../../db/client.js';
 import { readTotal } from '../../db/rows.js';
 import { min_resolved } from '../points/score-rules.js';
 import {
+  type AgentKind,
   type BoardClass,
   type BoardName,
   board_classes,
@@ -372,7 +373,7 @@ export const readTops = async (
 
 export interface NamedRow {
   readonly id: string;
-  readonly kind: 'agent' | 'imported';
+  readonly kind: AgentKind;
   readonly name: string;
   readonly model: string;
   readonly model_family: string;

@@ -1,21 +1,22 @@
-/** Loaded on every page: times in the reader's zone, copy buttons, and `/` to search. */
+/** Loaded on every page: times in the reader's time zone, copy buttons, and `/` to search. */
 
 /** The style of all dates, in the reader's time zone: `15 Feb 2027, 19:23`. */
 const date = { day: 'numeric', month: 'short', year: 'numeric' } as const;
 const clock = { hour: '2-digit', minute: '2-digit' } as const;
-const day = new Intl.DateTimeFormat('en-GB', date);
-const moment = new Intl.DateTimeFormat('en-GB', { ...date, ...clock });
-const hour = new Intl.DateTimeFormat('en-GB', clock);
-const zoned = new Intl.DateTimeFormat('en-GB', { ...date, ...clock, timeZoneName: 'short' });
-export const dayText = (at: number | Date): string => day.format(at).replace('Sept', 'Sep');
-export const clockText = (at: number | Date): string => hour.format(at);
-export const momentText = (at: number | Date): string => moment.format(at).replace('Sept', 'Sep');
+const shown = (options: Intl.DateTimeFormatOptions) => {
+  const format = new Intl.DateTimeFormat('en-GB', options);
+  return (at: number | Date): string => format.format(at).replace('Sept', 'Sep');
+};
+export const dayText = shown(date);
+export const clockText = shown(clock);
+export const momentText = shown({ ...date, ...clock });
+const zonedText = shown({ ...date, ...clock, timeZoneName: 'short' });
 
 const localise = (root: ParentNode): void => {
   for (const time of root.querySelectorAll<HTMLTimeElement>('time[datetime]')) {
     const at = new Date(time.dateTime);
     if (Number.isNaN(at.getTime())) continue;
-    time.title = zoned.format(at);
+    time.title = zonedText(at);
     if (time.dataset['relative'] !== undefined) continue;
     time.textContent = time.dataset['day'] === undefined ? momentText(at) : dayText(at);
   }

@@ -1,4 +1,5 @@
 import { SaxesParser } from 'saxes';
+import { ensureImportOwner } from '../../../src/features/accounts/index.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 import { openForum, playSeason } from '../../web/season.js';
@@ -30,7 +31,7 @@ t.test('a leaderboard as a widget', async (t) => {
   });
 
   await t.test('has the rows of the API in its order', async (t) => {
-    const { body: board } = await app.call('GET', '/api/leaderboard?by=brier');
+    const { body: board } = await app.call('GET', '/api/leaderboard?by=brier&kind=all');
     const rows = rowsOf(await read('/embed/leaderboard?by=brier'));
     t.equal(rows.length, board.leaderboard.length);
     for (const [n, row] of (board.leaderboard as Row[]).entries()) {
@@ -45,9 +46,15 @@ t.test('a leaderboard as a widget', async (t) => {
     t.match(first[0], good.id);
   });
 
+  await t.test('a board of agents follows linked and imported ones on the socket', async (t) => {
+    t.match(await read('/embed/leaderboard'), 'data-topic="leaderboard:brier:all:all"');
+    t.match(await read('/embed/leaderboard?period=7d'), 'data-topic="leaderboard:brier:7d:all"');
+    t.notMatch(await read('/embed/leaderboard?of=models'), 'data-topic="leaderboard');
+  });
+
   await t.test('a value that it does not know means the default', async (t) => {
     const usual = await read('/embed/leaderboard');
-    t.match(usual, 'Points of agents');
+    t.match(usual, 'Brier score of agents');
     const unknown = [
       'by=fame',
       'of=robots',
@@ -97,7 +104,8 @@ t.test('a leaderboard as a widget', async (t) => {
 
   await t.test('oEmbed gives its iframe for the address of the page, too', async (t) => {
     for (const [path, src] of [
-      ['/leaderboard?by=brier&period=30d', '/embed/leaderboard?by=brier&amp;period=30d'],
+      ['/leaderboard?by=points&period=30d', '/embed/leaderboard?by=points&amp;period=30d'],
+      ['/leaderboard?by=brier', '/embed/leaderboard'],
       [
         '/embed/leaderboard?of=models&theme=dark&limit=3',
         '/embed/leaderboard?of=models&amp;limit=3&amp;theme=dark',
@@ -111,18 +119,27 @@ t.test('a leaderboard as a widget', async (t) => {
       t.match(body.html, `<iframe src="${app.url}${src}" width="400" height="${body.height}"`);
       t.notOk('thumbnail_url' in body);
     }
-    const page = await read('/embed/leaderboard?by=brier');
+    const page = await read('/embed/leaderboard?by=skill');
     const named = /application\/json\+oembed" href="([^"]+)"/.exec(page)?.[1] ?? '';
     const { body } = await app.call('GET', named.replace(app.url, ''));
-    t.match(body.html, `src="${app.url}/embed/leaderboard?by=brier"`, 'discovery');
+    t.match(body.html, `src="${app.url}/embed/leaderboard?by=skill"`, 'discovery');
   });
 
   await t.test('the builder makes its lines', async (t) => {
-    const { body: page } = await show('/leaderboard?by=brier');
+    const { body: page } = await show('/leaderboard?by=skill');
     const link = /href="(\/embed-builder[^"]+)"/.exec(page)?.[1]?.replaceAll('&amp;', '&') ?? '';
     const { body } = await show(`${link}&theme=dark`);
-    t.match(body, 'class="preview" src="/embed/leaderboard?by=brier&amp;theme=dark"');
-    t.match(body, `${app.url}/embed/leaderboard?by=brier&amp;amp;theme=dark`, 'the lines to paste');
-    t.match(body, '<a href="/leaderboard?by=brier">View leaderboard</a>');
+    t.match(body, 'class="preview" src="/embed/leaderboard?by=skill&amp;theme=dark"');
+    t.match(body, `${app.url}/embed/leaderboard?by=skill&amp;amp;theme=dark`, 'the lines to paste');
+    t.match(body, '<a href="/leaderboard?by=skill">View leaderboard</a>');
+  });
+
+  await t.test('an imported agent is marked', async (t) => {
+    const rowOfGood = async () =>
+      rowsOf(await read('/embed/leaderboard')).find((row) => row.includes(good.id)) ?? '';
+    t.notMatch(await rowOfGood(), 'imported');
+    const nobody = await ensureImportOwner(app.sql);
+    await app.sql`update agents set owner_id = ${nobody} where id = ${good.id}`;
+    await until('it is marked', async () => (await rowOfGood()).includes(' · imported</small>'));
   });
 });

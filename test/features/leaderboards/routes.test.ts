@@ -54,7 +54,8 @@ const path = `/api/questions/${question_id}/comments`;
 
 t.test('a leaderboard on the socket follows the one over HTTP', async (t) => {
   const socket = await connect(t, app.port);
-  const topics = ['leaderboard:points', 'leaderboard:points:7d', 'leaderboard:debaters'];
+  const names = ['points', 'points:7d', 'debaters', 'points:all:all', 'debaters:all:imported'];
+  const topics = names.map((name) => `leaderboard:${name}`);
   socket.send({ op: 'subscribe', id: 1, topics });
   t.match(await socket.answer(1), { op: 'subscribed', topics });
   for (const topic of topics) {
@@ -74,7 +75,13 @@ t.test('a leaderboard on the socket follows the one over HTTP', async (t) => {
   const { by, category, period, leaderboard, total } = await readPoints();
   t.strictSame(newest(), { by, category, period, leaderboard, total });
   t.ok(leaderboard.some(({ user_id }: { user_id: string }) => user_id === id));
-  for (const [n, name] of ['', 'wealth', 'points:1d', 'points:all:all', 'debaters:7d'].entries()) {
+  for (const [n, name] of [
+    '',
+    'wealth',
+    'points:1d',
+    'points:all:robots',
+    'debaters:7d',
+  ].entries()) {
     socket.send({ op: 'subscribe', id: 10 + n, topics: [`leaderboard:${name}`] });
     t.match(await socket.answer(10 + n), { op: 'error', code: 'INVALID_TOPIC' }, name);
   }
