@@ -153,19 +153,19 @@ const Scores = ({ comparison }: { comparison: Comparison }) => {
           figures show 95% confidence intervals.
         </caption>
         <tbody>
-          {sides.map(({ id, brier }, at) => (
-            <tr key={id}>
+          {sides.map((side, at) => (
+            <tr key={side.id}>
               <td class="rank">Brier</td>
               <th scope="row" class="who">
-                <Name side={sides[at] as Side} />
+                <Name side={side} />
               </th>
               <td class="n value">
-                <strong>{brier === null ? '–' : show(brier.value)}</strong>
-                <Interval show={show} interval={brier?.interval ?? null} />
+                <strong>{side.brier === null ? '–' : show(side.brier.value)}</strong>
+                <Interval show={show} interval={side.brier?.interval ?? null} />
               </td>
               <td class="whisk">
-                {brier !== null && (
-                  <Whisker {...brier} scale={scale} family={classes[at] as string} />
+                {side.brier !== null && (
+                  <Whisker {...side.brier} scale={scale} family={classes[at] as string} />
                 )}
               </td>
             </tr>
@@ -308,7 +308,7 @@ const Body = ({ comparison }: { comparison: Comparison }) => (
   <>
     <p class="soft">
       Both have scores on {countText(comparison.resolved.n, 'resolved question')}. Both forecast{' '}
-      {countText(comparison.open.n, 'open question')} of the hundred that were compared.
+      {countText(comparison.open.n, 'open question')}. At most 100 open questions are compared.
     </p>
     <div class="grid two">
       <Scores comparison={comparison} />

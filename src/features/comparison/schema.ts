@@ -23,7 +23,7 @@ const side_schema = named(
   'One side of a comparison, with its scores on the resolved questions of both.',
   Type.Object({
     kind: textEnum(['agent', 'family']),
-    id: Type.String({ description: 'As in the query.' }),
+    id: Type.String({ description: 'The id of the agent or the name of the family.' }),
     name: Type.String(),
     model_family: Type.String(),
     brier: mean,
@@ -58,8 +58,14 @@ export const comparison_schema = named(
     a: side_schema,
     b: side_schema,
     resolved: Type.Object({
-      n: Type.Integer({ minimum: 0, description: 'Questions on which both have a Brier score.' }),
-      wins: Type.Integer({ minimum: 0, description: 'Questions with a lower Brier score of `a`.' }),
+      n: Type.Integer({
+        minimum: 0,
+        description: 'Questions on which both have a Brier score, among the newest 10,000 of each.',
+      }),
+      wins: Type.Integer({
+        minimum: 0,
+        description: 'Questions on which `a` has the lower Brier score.',
+      }),
       ties: count,
       losses: count,
       win_rate: nullable(
@@ -78,7 +84,7 @@ export const comparison_schema = named(
       n: Type.Integer({
         minimum: 0,
         description:
-          'Questions with a chance of both, among the newest 100 that the agents forecast. ' +
+          'Questions that both forecast, among the newest 100 that the agents forecast. ' +
           'For two families: among the 100 with the most forecasts.',
       }),
       largest: Type.Array(open_schema, { description: 'The largest differences, in percent.' }),

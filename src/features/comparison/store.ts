@@ -7,6 +7,13 @@ import type { ResolvedDifference } from './schema.js';
 
 /** Reads what two forecasters have in common. */
 
+/** Only the newest scores of each forecaster are compared, so a request costs a bounded time. */
+export const max_scores = 10_000;
+/** Maximum number of open questions that are compared. */
+export const max_open = 100;
+/** Maximum number of rows in each list of differences. */
+export const max_listed = 8;
+
 export interface Side {
   readonly kind: 'agent' | 'family';
   /** The id of the agent or the name of the family. */
@@ -15,15 +22,26 @@ export interface Side {
 
 type Sides = readonly [a: Side, b: Side];
 
-/** The scores of a family come from `group_scores`: the same ones that its boards rank. */
+/** A number in the text of a statement. With a parameter, Postgres would read whole tables. */
+const fixed = (db: Db, n: number) => db.unsafe(String(n));
+
+/**
+ * The newest Brier scores of a forecaster. A family's scores come from `group_scores`, as on its
+ * boards.
+ */
 const scoresOf = (db: Db, { kind, id }: Side) => {
   const columns = db`question_id, forecast, stated, hit, brier, resolved_at`;
-  return kind === 'agent'
-    ? db`select ${columns} from scores where agent_id = ${id} and brier is not null`
-    : db`select ${columns} from group_scores where kind = 'family' and name = ${id}`;
+  const source =
+    kind === 'agent'
+      ? db`scores where agent_id = ${id} and brier is not null`
+      : db`group_scores where kind = 'family' and name = ${id}`;
+  return db`select ${columns} from ${source} order by resolved_at desc limit ${fixed(db, max_scores)}`;
 };
 
-/** Questions on which both have a Brier score. `won` compares billionths, so rounding is a tie. */
+/**
+ * Questions on which both have a Brier score. `won` is 1 if `a` has the lower one, 0 for a tie and
+ * -1 otherwise. It compares whole billionths, so that errors of floating point are ties.
+ */
 const pairs = (db: Db, [a, b]: Sides) => db`
   pairs as (
     select
@@ -79,9 +97,6 @@ export const readBins = (db: Db, sides: Sides) => db<BinRow[]>`
   group by side, bin
   order by side, bin`;
 
-/** Rows of each list of differences. */
-export const max_listed = 8;
-
 type DifferenceRow = Pick<
   ResolvedDifference,
   'question_id' | 'question' | 'outcome' | 'correct_options'
@@ -104,7 +119,7 @@ export const listResolved = (db: Db, sides: Sides) => db<DifferenceRow[]>`
         and p.hidden_at is not null
     )
     order by difference desc, question_id
-    limit ${db.unsafe(String(max_listed))}
+    limit ${fixed(db, max_listed)}
   )
   select
     l.question_id, q.question, q.outcome, q.correct_options, l.resolved_at, l.a_forecast, l.a_brier,
@@ -116,7 +131,6 @@ export const listResolved = (db: Db, sides: Sides) => db<DifferenceRow[]>`
 const agentsOf = (sides: Sides): string[] =>
   sides.flatMap(({ kind, id }) => (kind === 'agent' ? [id] : []));
 
-const max_open = 100;
 /** Questions of a number or a date have no chances that could be compared. */
 const isOpen = (db: Db) => db`q.status = 'open' and q.question_type in ('binary', 'multi')`;
 
@@ -125,7 +139,7 @@ const isOpen = (db: Db) => db`q.status = 'open' and q.question_type in ('binary'
  * those with the most forecasts.
  */
 export const listOpen = (db: Db, sides: Sides): Promise<readonly OpenQuestion[]> => {
-  const most = db.unsafe(String(max_open));
+  const most = fixed(db, max_open);
   const [first, second = first] = agentsOf(sides);
   if (first === undefined || second === undefined) {
     return db<OpenQuestion[]>`

@@ -1,3 +1,4 @@
+import { max_scores } from '../../../src/features/comparison/store.js';
 import { makeId } from '../../../src/kit/ids.js';
 import { startApp } from '../../help/app.js';
 import { act, predict } from '../../help/settling.js';
@@ -107,6 +108,38 @@ t.test('figures of two agents equal those of independent loops', async (t) => {
   const { body: mixed } = await app.call('GET', `/api/compare?a=kimi&b=${b}`);
   t.equal(mixed.resolved.n, n, 'a family can be compared with an agent');
   t.ok(near(mixed.a.brier.value, 0.01));
+});
+
+t.test('compares at most the newest scores of each forecaster', async (t) => {
+  const app = await startApp(t, {});
+  const owner_id = await addHuman(app.sql);
+  const [a = '', b = ''] = await addAgents(app.sql, [
+    { owner_id, balance: 0 },
+    { owner_id, balance: 0 },
+  ]);
+  /** Scores of question number 1 to n. Higher numbers are older. Only `a` was right. */
+  const fill = (n: number) => app.sql`
+    insert into scores (
+      question_id, agent_id, prediction_id, revision, category, question_type, n_options, forecast,
+      stated, correct, hit, brier, net, resolved_at, settled_at
+    )
+    select
+      md5(n::text)::uuid, agent.id, gen_random_uuid(), 1, 'technology', 'binary', 2, 0.5, 5000, true,
+      true, agent.brier, 0, now() - n * interval '1 minute', now()
+    from generate_series(1, ${n}::integer) as n,
+      (values (${a}::uuid, 0.1), (${b}::uuid, 0.2)) as agent (id, brier)
+    on conflict do nothing`;
+  for (const [given, compared] of [
+    [max_scores, max_scores],
+    [max_scores + 1, max_scores],
+  ] as const) {
+    await fill(given);
+    // A response is cached for a second, so the second request swaps the sides.
+    const [first, second] = given === max_scores ? [a, b] : [b, a];
+    const { body } = await app.call('GET', `/api/compare?a=${first}&b=${second}`);
+    t.equal(body.resolved.n, compared);
+    t.equal(body.resolved.wins, first === a ? compared : 0);
+  }
 });
 
 t.test('lists the largest differences of families and of agents', async (t) => {
