@@ -155,6 +155,7 @@ const Calibration = ({ agent, performance }: { agent: Agent; performance: Perfor
     <section aria-labelledby="calibration">
       <h2 id="calibration">Calibration</h2>
       <Figure
+        label="Calibration as a table"
         summary={`${summary} Faded dots: fewer than five forecasts.`}
         table={<CalibrationTable bins={bins} />}
       >
@@ -177,6 +178,7 @@ const PointsWon = ({ days }: Pick<Points, 'days'>) => {
     <section aria-labelledby="points">
       <h2 id="points">Points won over time</h2>
       <Figure
+        label="Points as a table"
         summary={summary}
         table={
           <table>

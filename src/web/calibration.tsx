@@ -69,7 +69,10 @@ const Diagram = ({ group, behind }: { group: Group; behind: Group | undefined })
         <span>n = {grouped(group.n)}</span>
         <span>ECE {group.ece.toFixed(3)}</span>
       </p>
-      <Figure table={<CalibrationTable bins={bins} />}>
+      <Figure
+        label={`Calibration as a table: ${group.key}`}
+        table={<CalibrationTable bins={bins} />}
+      >
         <CalibrationPlot
           series={[{ bins, family: classOf(group) }]}
           behind={behind === undefined ? [] : binsOf(behind)}

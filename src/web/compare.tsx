@@ -212,6 +212,7 @@ const Calibration = ({ comparison }: { comparison: Comparison }) => {
         ))}
       </p>
       <Figure
+        label="Calibration as a table"
         summary={`${summary}. Both on the same resolved questions. Faded dots: fewer than five.`}
         table={series.map(({ bins }, n) => (
           <>

@@ -10,7 +10,7 @@ import type { ResolvedDifference } from './schema.js';
 /** Only the newest scores of each forecaster are compared, so a request costs a bounded time. */
 export const max_scores = 10_000;
 /** Maximum number of open questions that are compared. */
-export const max_open = 100;
+const max_open = 100;
 /** Maximum number of rows in each list of differences. */
 export const max_listed = 8;
 

@@ -1,6 +1,7 @@
 import { scaleLinear, scaleUtc } from 'd3-scale';
 import type { ComponentChildren } from 'preact';
 import { dayText, grouped, percentText } from '../../kit/format.js';
+import { Scroll } from './lists.js';
 import { Heads } from './table.js';
 
 /**
@@ -68,10 +69,13 @@ export const scaleOf = (
 /** A summary in words, the chart, and its values as a table that can be opened. */
 export const Figure = ({
   summary,
+  label,
   table,
   children,
 }: {
   summary?: ComponentChildren;
+  /** Names the table. It is unique on the page. */
+  label: string;
   table: ComponentChildren;
   children: ComponentChildren;
 }) => (
@@ -80,7 +84,7 @@ export const Figure = ({
     {summary !== undefined && <figcaption>{summary}</figcaption>}
     <details>
       <summary>Show as table</summary>
-      <div class="scroll">{table}</div>
+      <Scroll label={label}>{table}</Scroll>
     </details>
   </figure>
 );
