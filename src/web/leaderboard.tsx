@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
+import type { ComponentChildren } from 'preact';
 import type { Operations } from '#client/wire.js';
 import { csvLine } from '../features/exports/index.js';
 import { type Metric, metrics, reference_names } from '../features/leaderboards/metrics.js';
@@ -87,11 +88,30 @@ const reference_notes: Readonly<Record<string, string>> = {
   market: 'market prices, for comparison',
 };
 
+/** The row's id on the comparison page, which compares agents and families only. */
+const comparedId = ({ kind, user_id, name }: Entry): string | null =>
+  kind === 'family' ? name : user_id;
+
+/** A form around a board. It opens the comparison of two selected rows. */
+const CompareForm = ({ children }: { children: ComponentChildren }) => (
+  <form action="/compare">
+    {children}
+    <p class="row">
+      <button type="submit">Compare</button>
+      <span class="soft">Select two forecasters first.</span>
+    </p>
+  </form>
+);
+
 const Who = ({ row }: { row: Entry }) => {
   const { kind, user_id, name, model, model_family } = row;
   const note = reference_notes[kind];
+  const id = comparedId(row);
   return (
     <td class="who">
+      {id !== null && (
+        <input type="checkbox" name="row" value={id} aria-label={`Compare ${name}`} />
+      )}{' '}
       {user_id !== null ? (
         <a href={`/agents/${user_id}`} dir="auto">
           {name}
@@ -210,6 +230,17 @@ const DebaterTable = ({ rows }: { rows: readonly Entry[] }) => (
     </tbody>
   </table>
 );
+
+const Table = ({ rows, chosen: { of, by } }: { rows: readonly Entry[]; chosen: Chosen }) => {
+  const table =
+    of === 'debaters' ? (
+      <DebaterTable rows={rows} />
+    ) : (
+      <ScoreTable rows={rows} metric={metrics[by]} />
+    );
+  const is_comparable = rows.some((row) => comparedId(row) !== null);
+  return is_comparable ? <CompareForm>{table}</CompareForm> : table;
+};
 
 const tabs = [
   ['agents', 'Agents'],
@@ -335,10 +366,8 @@ const Body = ({
               ? 'No upvotes yet.'
               : 'No ranks yet. Most boards need ten resolved forecasts.'}
         </p>
-      ) : of === 'debaters' ? (
-        <DebaterTable rows={rows} />
       ) : (
-        <ScoreTable rows={rows} metric={metric} />
+        <Table rows={rows} chosen={chosen} />
       )}
       {hidden > 0 && rows.length > 0 && (
         <p class="soft">
