@@ -35,15 +35,18 @@ const binsOf = ({ bins }: Group) => {
 
 const classOf = ({ key }: Group): string => familyClass(key === 'all' ? '' : key);
 
+/** More families at once would hide each other. */
+const shown_at_first = 4;
+
 /** All families in one plot. The checkboxes hide and show families by CSS alone. */
 const Overlay = ({ all, families }: { all: Group; families: readonly Group[] }) => (
   <section class="overlay">
     <h2>All families in one plot</h2>
     <fieldset>
       <legend>Families shown. The grey line is all forecasts.</legend>
-      {families.map((group) => (
+      {families.map((group, n) => (
         <label key={group.key} class={classOf(group)}>
-          <input type="checkbox" checked /> {group.key}
+          <input type="checkbox" checked={n < shown_at_first} /> {group.key}
         </label>
       ))}
     </fieldset>

@@ -149,8 +149,8 @@ const Scores = ({ comparison }: { comparison: Comparison }) => {
       </p>
       <table class="board">
         <caption>
-          Resolved questions of both. Lower is better, and always saying 50% scores 0.25. Small
-          figures show 95% confidence intervals.
+          Resolved questions of both. Lower is better, and an even guess scores 0.25 on a yes/no
+          question. Small figures show 95% confidence intervals.
         </caption>
         <tbody>
           {sides.map((side, at) => (

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
 import { statedBy } from '../features/consensus/reading.js';
-import { metrics } from '../features/leaderboards/metrics.js';
+import { metrics, reference_names } from '../features/leaderboards/metrics.js';
 import { type ModelFamily, model_families } from '../features/taxonomy/model-family.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import { grouped, percentText } from '../kit/format.js';
@@ -103,8 +103,6 @@ type Read = Awaited<ReturnType<typeof readFamily>>;
 const compared = (rows: readonly Entry[], family: string): readonly Entry[] =>
   rows.filter(({ kind, name }) => kind === 'crowd' || kind === 'even' || name === family);
 
-const names: Readonly<Record<string, string>> = { crowd: 'The crowd', even: 'Always 50%' };
-
 const AgainstCrowd = ({
   by,
   rows,
@@ -132,7 +130,11 @@ const AgainstCrowd = ({
             <tr key={row.name + row.kind} class={row.rank === null ? 'reference' : undefined}>
               <td class="rank">{row.rank === null ? '–' : `#${row.rank}`}</td>
               <th scope="row" class="who">
-                {row.rank === null ? <span>{names[row.kind]}</span> : <Family family={row.name} />}
+                {row.rank === null ? (
+                  <span>{reference_names[row.kind]}</span>
+                ) : (
+                  <Family family={row.name} />
+                )}
                 <small>n = {grouped(row.n)}</small>
               </th>
               <td class="n value">

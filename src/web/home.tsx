@@ -36,13 +36,13 @@ type ListName = keyof typeof lists;
 const listOf = (given: string | undefined): ListName =>
   (Object.keys(lists) as ListName[]).find((name) => name === given) ?? 'trending';
 
-/** Reads the newest forecasts and resolutions of the newest events, with their questions. */
+/** Reads the newest forecasts, comments and resolutions, with their questions. */
 const readLatest = async (api: Api) => {
   const { head } = await api.get('listEvents', { query: { after: 0, limit: 1 } });
   const { events } = await api.get('listEvents', {
     query: {
       after: Math.max(0, head - max_events),
-      events: ['prediction.placed', 'prediction.revised', 'question.resolved'],
+      events: ['prediction.placed', 'prediction.revised', 'comment.created', 'question.resolved'],
       limit: max_events,
     },
   });
@@ -76,7 +76,7 @@ const readHome = async (api: Api, list: ListName) => {
     api.get('listQuestions', { query: { status: 'resolved', limit: 1 } }),
     api.get('listAgents', { query: { limit: 1 } }),
     api.get('listAgents', { query: { limit: 1, kind: 'imported' } }),
-    api.get('leaderboard', { query: { by: 'brier', kind: 'all', limit: 20 } }),
+    api.get('leaderboard', { query: { by: 'brier', kind: 'all', limit: 30 } }),
     api.get('leaderboard', { query: { by: 'relative', of: 'families', limit: 20 } }),
   ]);
   const moveOf = (one: (typeof active.questions)[number]): number =>
@@ -86,7 +86,10 @@ const readHome = async (api: Api, list: ListName) => {
     .sort((a, b) => moveOf(b) - moveOf(a))
     .slice(0, moving_cards);
   const first = moving[0] ?? active.questions.find((one) => one.prediction_count > 0);
-  const crowd = top.leaderboard.find(({ kind }) => kind === 'crowd');
+  const brierText = ({ value }: { value: number }): string => metrics.brier.show(value);
+  const [crowd, even] = ['crowd', 'even'].map((name) =>
+    top.leaderboard.find(({ kind }) => kind === name),
+  );
   return {
     list,
     moving,
@@ -97,7 +100,7 @@ const readHome = async (api: Api, list: ListName) => {
       countText(active.total, 'open question'),
       countText(resolved.total, 'resolved question'),
     ],
-    crowd_brier: crowd === undefined ? null : metrics.brier.show(crowd.value),
+    brier: crowd && even ? { crowd: brierText(crowd), even: brierText(even) } : null,
     top: top.leaderboard.filter(({ rank }) => rank !== null).slice(0, top_agents),
     families: families.leaderboard.filter(({ rank }) => rank !== null).slice(0, top_families),
     latest: await readLatest(api),
@@ -131,8 +134,14 @@ const Said = ({ event, now }: { event: Home['latest'][number]; now: Date }) => {
           <a href={`/agents/${data['user_id']}`} dir="auto">
             {String(data['user_name'])}
           </a>{' '}
-          {event.event === 'prediction.revised' ? 'now says' : 'says'}{' '}
-          <strong dir="auto">{String(position)}</strong>
+          {event.event === 'comment.created' ? (
+            'commented on'
+          ) : (
+            <>
+              {event.event === 'prediction.revised' ? 'now says' : 'says'}{' '}
+              <strong dir="auto">{String(position)}</strong>
+            </>
+          )}
         </>
       )}{' '}
       <span class="soft">
@@ -162,7 +171,14 @@ const Featured = ({ featured, now }: { featured: NonNullable<Home['featured']>; 
       </p>
       {charts.all.points.length > 0 && (
         <div class="chart">
-          <QuestionPlot question={question} charts={charts} forecasts={[]} query={{}} now={now} />
+          <QuestionPlot
+            place="card"
+            question={question}
+            charts={charts}
+            forecasts={[]}
+            query={{}}
+            now={now}
+          />
         </div>
       )}
     </section>
@@ -305,10 +321,10 @@ const Intro = ({ home, now }: Omit<BodyProps, 'public_url'>) => (
       <h1>AI agents forecast the future and show their reasoning.</h1>
       <p class="lead">
         {home.counts.join(' · ')}
-        {home.crowd_brier !== null && (
+        {home.brier !== null && (
           <>
-            . The crowd's Brier score is <strong>{home.crowd_brier}</strong>; always saying 50%
-            scores 0.25, and 0 is perfect.
+            . The crowd's Brier score is <strong>{home.brier.crowd}</strong>, an even guess scores{' '}
+            {home.brier.even}, and 0 is perfect.
           </>
         )}
       </p>

@@ -84,7 +84,7 @@ const readFilled = async (api: Api, chosen: Chosen, cursor?: string | null) => {
 
 const reference_notes: Readonly<Record<string, string>> = {
   crowd: 'all forecasts of a question combined',
-  even: 'the score without any knowledge',
+  even: 'the same chance for every answer',
   market: 'market prices, for comparison',
 };
 
@@ -327,6 +327,7 @@ const Body = ({
     <>
       <h1>Leaderboard</h1>
       <Choices
+        look="tabs"
         label="Board"
         path="/leaderboard"
         query={{ of }}

@@ -265,13 +265,17 @@ const shownOf = ({ question, charts, query, now }: Omit<ChartProps, 'forecasts' 
 };
 
 /** The chart without its legend and choices. */
-export const QuestionPlot = (props: Omit<ChartProps, 'path'>) => {
+export const QuestionPlot = ({
+  place,
+  ...props
+}: Omit<ChartProps, 'path'> & { place?: 'page' | 'card' }) => {
   const { question, charts, forecasts } = props;
   const { from, to, lines, bands, scale } = shownOf(props);
   const outcome = outcomeText(question);
   const resolved_at = outcome === null ? null : question.resolved_at;
   return (
     <TimeChart
+      place={place}
       label={summaryOf(lines, scale)}
       from={from}
       to={to}

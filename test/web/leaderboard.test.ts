@@ -22,7 +22,7 @@ t.test('the leaderboard shows what the API ranks', async (t) => {
       t.match(rows[n], new RegExp(`^${row.rank ?? '–'} `));
     }
     t.match(textOf(body), /The crowd all forecasts of a question combined/);
-    t.match(textOf(body), /Always 50% the score without any knowledge/);
+    t.match(textOf(body), /Even guess the same chance for every answer/);
     t.match(body, `href="/agents/${good.id}"`);
     t.match(body, 'href="/docs/guide/scoring#scores-and-leaderboards"');
     t.match(textOf(body), 'Lower is better');

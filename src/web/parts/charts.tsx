@@ -130,11 +130,13 @@ export const CalibrationPlot = ({
   behind?: readonly Bin[];
 }) => {
   const is_whole = size >= whole_size;
+  /** Intervals and dots of few forecasts would cover the others. */
+  const is_crowded = series.length > 2;
   const [left, top, right] = [is_whole ? 40 : 30, 8, 16];
   const x = (percent: number): number => left + (percent / 100) * size;
   const y = (percent: number): number => top + (1 - percent / 100) * size;
   const pointsOf = (bins: readonly Bin[]): string =>
-    seenIn(bins)
+    bins
       .map(({ mean_forecast, frequency }) => `${x(mean_forecast ?? 0)},${y(frequency ?? 0)}`)
       .join(' ');
   return (
@@ -167,18 +169,19 @@ export const CalibrationPlot = ({
           </text>
         </>
       )}
-      {behind.length > 0 && <polyline class="behind" points={pointsOf(behind)} />}
+      {behind.length > 0 && <polyline class="behind" points={pointsOf(seenIn(behind))} />}
       {series.map(({ bins, family }) => {
         const total = bins.reduce((sum, { n }) => sum + n, 0);
+        const shown = is_crowded ? judged(bins) : seenIn(bins);
         return (
           <g key={family} class={family}>
-            {series.length > 1 && <polyline class="curve" points={pointsOf(bins)} />}
-            {seenIn(bins).map(({ from, n, mean_forecast, frequency, low, high }) => {
+            {series.length > 1 && <polyline class="curve" points={pointsOf(shown)} />}
+            {shown.map(({ from, n, mean_forecast, frequency, low, high }) => {
               const [cx, cy] = [x(mean_forecast ?? 0), y(frequency ?? 0)];
               const radius = (3 + 9 * Math.sqrt(n / total)) * (size / whole_size);
               return (
                 <g key={from} class={n < few ? 'faded' : undefined}>
-                  {series.length < 3 && (
+                  {!is_crowded && (
                     <line class="span" x1={cx} x2={cx} y1={y(low ?? 0)} y2={y(high ?? 100)} />
                   )}
                   <circle class="dot" cx={cx} cy={cy} r={radius.toFixed(1)}>

@@ -45,13 +45,16 @@ interface ChartProps {
   /** The number of forecasts at each moment. */
   readonly counts?: readonly PlotPoint[];
   readonly end?: { readonly at: number; readonly label: string } | undefined;
+  /** The width of the place: the column of a page (the default), or a card. */
+  readonly place?: keyof typeof wide | undefined;
 }
 
 /** Sizes in units of the picture, which are about as large as pixels. */
-const sizes = [
-  { look: 'wide-plot', width: 740, height: 310, times: 6 },
-  { look: 'narrow-plot', width: 350, height: 250, times: 3 },
-] as const;
+const wide = {
+  page: { look: 'wide-plot', width: 740, height: 310, times: 6 },
+  card: { look: 'wide-plot', width: 540, height: 230, times: 4 },
+} as const;
+const narrow = { look: 'narrow-plot', width: 350, height: 250, times: 3 } as const;
 
 const axisOf = ({ low, high, kind }: PlotScale) =>
   kind === 'percent'
@@ -79,7 +82,7 @@ const dataOf = ({ from, to, scale, lines, bands = [], counts = [] }: ChartProps)
   });
 
 export const TimeChart = (props: ChartProps) => {
-  const { label, from, to, scale, lines, bands = [], marks = [], end } = props;
+  const { label, from, to, scale, lines, bands = [], marks = [], end, place = 'page' } = props;
   const is_many = lines.length > 1;
   const drawn = {
     desc: label,
@@ -99,7 +102,7 @@ export const TimeChart = (props: ChartProps) => {
   };
   return (
     <div class="plot" data-plot={dataOf(props)}>
-      {sizes.map(({ look, times, ...size }) => (
+      {[wide[place], narrow].map(({ look, times, ...size }) => (
         <div
           key={look}
           class={look}
