@@ -363,7 +363,7 @@ export interface TimeChart {
   readonly lines: readonly TimeLine[];
   readonly bands: readonly (readonly Span[])[];
   /** Times at which somebody forecast, as short ticks below the lines; revisions are longer. */
-  readonly marks: readonly { readonly at: number; readonly is_revision: boolean }[];
+  readonly rug: readonly { readonly at: number; readonly is_revision: boolean }[];
   /** The moment of the resolution, if the chart shows it. */
   readonly end?: { readonly at: number; readonly label: string } | undefined;
 }
@@ -381,7 +381,7 @@ const moveApart = (wanted: readonly number[], least: number, most: number): read
 
 /** Draws lines and bands over time, without a title, for pages. The page sets the colours. */
 export const drawTimeChart = (parts: TimeChart): string => {
-  const { width, height, desc, x, y, lines, bands, marks, end } = parts;
+  const { width, height, desc, x, y, lines, bands, rug, end } = parts;
   const widest = (labels: readonly string[], face: Face): number =>
     Math.max(0, ...labels.map((label) => textWidth(label, face)));
   const end_face: Face = { size: 13, weight: 600 };
@@ -439,7 +439,7 @@ export const drawTimeChart = (parts: TimeChart): string => {
       }),
     ];
   });
-  const ticks = marks
+  const ticks = rug
     .filter(({ at }) => at >= x.from && at <= x.to)
     .map(({ at, is_revision }) => {
       const place = plot.x(at);

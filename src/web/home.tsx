@@ -58,7 +58,7 @@ const readLatest = async (api: Api) => {
   });
 };
 
-/** Reads a question with what its chart needs. */
+/** Reads a question, its consensus and its history. */
 const readFeatured = async (api: Api, id: string) => {
   const { question, consensus } = await api.get('getQuestion', { params: { id } });
   const charts = await readChart(api, question, consensus, { range: 'all', by_family: false });

@@ -240,7 +240,7 @@ const summaryOf = (lines: readonly PlotLine[], { text }: PlotScale): string => {
 };
 
 /** The times of forecasts and of their latest revisions. */
-const marksOf = (forecasts: readonly Forecast[]) =>
+const rugOf = (forecasts: readonly Forecast[]) =>
   forecasts.flatMap(({ created_at, revised_at }) => [
     { at: Date.parse(created_at), is_revision: false },
     ...(revised_at === null ? [] : [{ at: Date.parse(revised_at), is_revision: true }]),
@@ -282,7 +282,7 @@ export const QuestionPlot = ({
       scale={scale}
       lines={lines}
       bands={bands}
-      marks={marksOf(forecasts)}
+      rug={rugOf(forecasts)}
       counts={charts.all.points.map(({ at, count }) => ({ at: Date.parse(at), value: count }))}
       end={resolved_at === null ? undefined : { at: Date.parse(resolved_at), label: `${outcome}` }}
     />

@@ -15,7 +15,7 @@ export interface PlotPoint {
 
 export interface PlotLine {
   readonly name: string;
-  /** Index of the colour. `total` is the line of all beside those of families. */
+  /** Index of the colour. `total` is the line of all forecasts, shown beside the families. */
   readonly series: number | 'total';
   readonly points: readonly PlotPoint[];
 }
@@ -41,7 +41,8 @@ interface ChartProps {
   readonly scale: PlotScale;
   readonly lines: readonly PlotLine[];
   readonly bands?: readonly PlotBand[];
-  readonly marks?: readonly { readonly at: number; readonly is_revision: boolean }[];
+  /** Times of forecasts, as a rug plot below the lines. */
+  readonly rug?: readonly { readonly at: number; readonly is_revision: boolean }[];
   /** The number of forecasts at each moment. */
   readonly counts?: readonly PlotPoint[];
   readonly end?: { readonly at: number; readonly label: string } | undefined;
@@ -82,7 +83,7 @@ const dataOf = ({ from, to, scale, lines, bands = [], counts = [] }: ChartProps)
   });
 
 export const TimeChart = (props: ChartProps) => {
-  const { label, from, to, scale, lines, bands = [], marks = [], end, place = 'page' } = props;
+  const { label, from, to, scale, lines, bands = [], rug = [], end, place = 'page' } = props;
   const is_many = lines.length > 1;
   const drawn = {
     desc: label,
@@ -97,7 +98,7 @@ export const TimeChart = (props: ChartProps) => {
       };
     }),
     bands: bands.map(({ spans }) => spans.map(({ at, low, high }) => ({ x: at, low, high }))),
-    marks,
+    rug,
     end,
   };
   return (
