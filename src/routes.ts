@@ -5,6 +5,7 @@ import { auth_routes } from './features/accounts/auth-routes.js';
 import { routes as audit } from './features/audit/routes.js';
 import { routes as briefs } from './features/briefs/routes.js';
 import { routes as comments } from './features/comments/routes.js';
+import { routes as comparison } from './features/comparison/routes.js';
 import { routes as consensus } from './features/consensus/routes.js';
 import { routes as consumers } from './features/consumers/routes.js';
 import { routes as health } from './features/docs/health.js';
@@ -49,6 +50,7 @@ export const api_routes = [
   ...consensus,
   ...briefs,
   ...leaderboards,
+  ...comparison,
   ...webhooks,
   ...notifications,
   ...moderation,

@@ -29,18 +29,18 @@ const client_package = at('clients', 'typescript', 'dist');
 const build_stamp = at('dist', '.stamp');
 
 /** Returns null if everything is ready, otherwise a message for the person at the terminal. */
-export const prepare = async (say) => {
+export const prepare = async (terminal) => {
   // An installation without sources, such as an image, already contains the build.
   if (!existsSync(at('tsconfig.json'))) return null;
   if (packagesCurrent() && buildCurrent()) return null;
   mkdirSync(at('dist'), { recursive: true });
-  const release = await waitForLock(at('dist', '.lock'), say);
+  const release = await waitForLock(at('dist', '.lock'), terminal.say);
   try {
     if (!packagesCurrent()) {
-      const problem = await install(say);
+      const problem = await install(terminal);
       if (problem !== null) return problem;
     }
-    return buildCurrent() ? null : await build(say);
+    return buildCurrent() ? null : await build(terminal);
   } finally {
     release();
   }
@@ -103,12 +103,19 @@ const installedByHand = () => {
  * not npm allows such scripts. The development packages include the compiler, so production needs
  * them too.
  */
-const install = async (say) => {
-  const started = Date.now();
+const install = async (terminal) => {
   if (isLink(at('node_modules'))) {
     return 'node_modules is a link, and npm ci would empty the folder behind it. Remove the link.';
   }
-  say('Installing packages with npm ci (about a minute the first time) …');
+  let problem = null;
+  await terminal.step('Installing packages (about a minute the first time)', async () => {
+    problem = await runNpm();
+    return problem === null ? 'Packages installed' : null;
+  });
+  return problem;
+};
+
+const runNpm = async () => {
   rmSync(package_stamp, { force: true });
   rmSync(at('node_modules', '.package-lock.json'), { force: true });
   const own = process.env.npm_execpath ?? '';
@@ -125,13 +132,10 @@ const install = async (say) => {
   writeFileSync(package_stamp, packageHash());
   // The incremental state of the compiler describes the old packages, so it is deleted.
   rmSync(at('dist', '.tsbuildinfo'), { force: true });
-  say(`Packages installed in ${seconds(started)}.`);
   return null;
 };
 
 const isLink = (file) => lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-
-const seconds = (since) => `${((Date.now() - since) / 1000).toFixed(1)} s`;
 
 /** Stops the command if this process is stopped: an npm left behind would disturb the next run. */
 const runQuietly = (command, args) =>
@@ -249,8 +253,16 @@ const sayFailed = (output, is_compiled = false) => {
     : 'The compiler did not finish, so nothing was started. If there is no message above, there may be too little memory. 2 GB is needed.';
 };
 
-const build = async (say) => {
-  const started = Date.now();
+const build = async (terminal) => {
+  let problem = null;
+  await terminal.step('Compiling the sources (about a minute the first time)', async () => {
+    problem = await buildAll(terminal.update);
+    return problem === null ? 'Built' : null;
+  });
+  return problem;
+};
+
+const buildAll = async (update) => {
   const current = buildHash();
   rmSync(build_stamp, { force: true });
   const sources = listSources();
@@ -264,6 +276,7 @@ const build = async (say) => {
     ({ code, output, is_compiled = false } = await compile());
   }
   if (code !== 0) return `${output}\n${sayFailed(output, is_compiled)}`;
+  update('Compiling the client library');
   ({ code, output } = await compileClient());
   if (code !== 0) return `${output}\n${sayFailed(output)}`;
   // Remove outputs whose source is gone: otherwise a deleted test would still run.
@@ -271,6 +284,5 @@ const build = async (say) => {
     if (!outputs.has(name.slice('dist/'.length))) rmSync(at(name));
   }
   writeFileSync(build_stamp, current);
-  say(`Built in ${seconds(started)}.`);
   return null;
 };

@@ -85,7 +85,8 @@ const run = async (entry, args) => {
   const why_not = whyNot(is_start);
   if (why_not !== null) return fail(why_not, exit_codes.usage);
   const { prepare, root } = await import('./prepare.mjs');
-  const problem = await prepare((line) => process.stderr.write(`${line}\n`));
+  const { makeTerminal } = await import('./terminal.mjs');
+  const problem = await prepare(makeTerminal(process.stderr));
   if (problem !== null) return fail(problem, exit_codes.failed);
   if (entry === null) return;
   const { default: path } = await import('node:path');

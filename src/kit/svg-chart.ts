@@ -1,5 +1,6 @@
 import { scaleLinear, scaleUtc } from 'd3-scale';
-import { area, curveLinear, curveStepAfter, line } from 'd3-shape';
+import { area, curveLinear, curveMonotoneX, curveStepAfter, line } from 'd3-shape';
+import { dayText, timeText } from './format.js';
 import {
   type Child,
   el,
@@ -10,6 +11,7 @@ import {
   series_colours,
   styleOf,
 } from './svg.js';
+import { cutText, type Face, textWidth, wrapText } from './svg-text.js';
 
 /**
  * Draws a chart: title, legend, axes, gridlines, marks and source. d3 places values and chooses
@@ -24,13 +26,16 @@ export interface Axis {
   readonly label?: string | undefined;
 }
 
-/** Makes an axis from 0 to 100 percent, with about `steps` steps. */
-export const percentAxis = (steps: number, label?: string): Axis => ({
-  from: 0,
-  to: 100,
-  ticks: scaleLinear([0, 100], [0, 1])
+/** Makes an axis in percent, from 0 to 100 if no range is given, with about `steps` steps. */
+export const percentAxis = (
+  steps: number,
+  { from = 0, to = 100, label }: { from?: number; to?: number; label?: string } = {},
+): Axis => ({
+  from,
+  to,
+  ticks: scaleLinear([from, to], [0, 1])
     .ticks(steps)
-    .map((at) => ({ at, label: `${at} %` })),
+    .map((at) => ({ at, label: `${at}%` })),
   label,
 });
 
@@ -41,17 +46,28 @@ export const numberAxis = (from: number, to: number, steps: number, label?: stri
   return { from, to, ticks: scale.ticks(steps).map((at) => ({ at, label: name(at) })), label };
 };
 
+const day_ms = 86_400_000;
+
+/** Labels a time as finely as the length of its axis needs: `19:23`, `15 Feb` or `Feb 2027`. */
+const tickText = (at: Date, length: number): string => {
+  if (length < 2 * day_ms) return timeText(at).slice(-9, -4);
+  const day = dayText(at);
+  return length < 300 * day_ms ? day.replace(/ \d+$/, '') : day.replace(/^\d+ /, '');
+};
+
 /**
  * Makes a time axis from one moment (ms since 1970) to a later one. It labels at most `most` round
  * times, in UTC.
  */
 export const timeAxis = (from: number, to: number, most: number): Axis => {
-  const scale = scaleUtc([from, to], [0, 1]);
-  const all = scale.ticks(most);
+  const all = scaleUtc([from, to], [0, 1]).ticks(most);
   const each = Math.ceil(all.length / most);
-  const label = scale.tickFormat(most);
   const times = all.filter((_, n) => n % each === 0);
-  return { from, to, ticks: times.map((time) => ({ at: time.getTime(), label: label(time) })) };
+  return {
+    from,
+    to,
+    ticks: times.map((at) => ({ at: at.getTime(), label: tickText(at, to - from) })),
+  };
 };
 
 /** Maps values of the two axes to positions in the picture, inside this rectangle. */
@@ -88,83 +104,6 @@ interface ChartParts {
   readonly draw: (plot: Plot) => readonly (Markup | null)[];
 }
 
-/** Measures texts in a picture, so that they are wrapped and cut to fit. */
-
-/**
- * Widths of Inter SemiBold, U+0020 to U+007E, in hundredths of an em. Regular is a bit narrower.
- */
-const advances = (
-  '25 32 52 64 65 100 66 33 37 37 54 67 32 47 32 38 66 42 62 64 67 61 64 58 64 64 32 33 67 67 67 ' +
-  '54 100 73 66 74 72 61 59 75 75 28 58 70 57 92 76 77 65 77 65 65 66 74 73 102 72 71 65 37 38 37 ' +
-  '48 47 35 57 62 58 62 59 39 63 61 26 26 57 26 90 61 61 62 62 40 55 35 61 59 84 57 59 57 45 36 45 ' +
-  '67'
-)
-  .split(' ')
-  .map(Number);
-
-interface Face {
-  readonly size: number;
-  readonly weight: 400 | 600;
-}
-
-const wide = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60]/u;
-
-/** Width in hundredths of an em. For most letters beyond ASCII it is slightly too large. */
-const advanceOf = (character: string): number => {
-  const code = character.codePointAt(0) as number;
-  const known = advances[code - 32];
-  if (known !== undefined) return known;
-  if (/\p{M}|\u200d/u.test(character)) return 0;
-  return code > 0xffff || wide.test(character) ? 104 : 68;
-};
-
-/** Leaves room for readers whose fonts are wider than the one measured here. */
-const spare = 1.04;
-
-/** Width in units of the picture, estimated generously. */
-const textWidth = (text: string, { size }: Face): number => {
-  let hundredths = 0;
-  for (const character of text) hundredths += advanceOf(character);
-  return (hundredths * size * spare) / 100;
-};
-
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
-
-/** Returns the text if it fits into `width`, else its start with an ellipsis. */
-const cutText = (text: string, width: number, face: Face): string => {
-  if (textWidth(text, face) <= width) return text;
-  let kept = '';
-  for (const { segment } of graphemes.segment(text)) {
-    if (textWidth(`${kept}${segment}…`, face) > width) break;
-    kept += segment;
-  }
-  return `${kept.trimEnd()}…`;
-};
-
-/** Breaks a text at spaces into at most `most` lines. Text that does not fit is cut. */
-const wrapText = (
-  text: string,
-  { width, most, face }: { readonly width: number; readonly most: number; readonly face: Face },
-): readonly string[] => {
-  const words = text.trim().split(/\s+/);
-  const lines: string[] = [];
-  let line = '';
-  for (const [index, word] of words.entries()) {
-    const longer = line === '' ? word : `${line} ${word}`;
-    if (line === '' || textWidth(longer, face) <= width) {
-      line = longer;
-      continue;
-    }
-    if (lines.length === most - 1) {
-      line = [line, ...words.slice(index)].join(' ');
-      break;
-    }
-    lines.push(cutText(line, width, face));
-    line = word;
-  }
-  return [...lines, cutText(line, width, face)];
-};
-
 const title_face: Face = { size: 18, weight: 600 };
 const subtitle_face: Face = { size: 13, weight: 400 };
 const label_face: Face = { size: 12, weight: 400 };
@@ -178,6 +117,7 @@ interface TextParts {
   readonly anchor?: 'middle' | 'end';
   readonly class?: string;
   readonly transform?: string;
+  readonly 'data-at'?: number | undefined;
 }
 
 /** Draws one line of text. `y` is its baseline. */
@@ -236,7 +176,7 @@ const drawHead = ({ title, subtitle, legend, width }: ChartParts) => {
   return { parts, bottom: below.bottom };
 };
 
-const drawAxes = (plot: Plot, { x, y }: ChartParts): Markup => {
+const drawAxes = (plot: Plot, { x, y }: Pick<ChartParts, 'x' | 'y'>): Markup => {
   const { left, right, top, bottom } = plot;
   const parts: Markup[] = [];
   for (const tick of y.ticks) {
@@ -251,7 +191,9 @@ const drawAxes = (plot: Plot, { x, y }: ChartParts): Markup => {
     const half = textWidth(tick.label, label_face) / 2;
     // The last label must not leave the picture, and the first must not cover the other axis.
     const place = Math.min(Math.max(at, left + half - 24), right + padding - half);
-    parts.push(textLine(tick.label, { x: place, y: bottom + 18, anchor: 'middle' }));
+    const at_time = tick.label.includes(':') ? tick.at : undefined;
+    const words = { x: place, y: bottom + 18, anchor: 'middle', 'data-at': at_time } as const;
+    parts.push(textLine(tick.label, words));
   }
   if (x.label !== undefined) {
     const middle = (left + right) / 2;
@@ -401,3 +343,207 @@ export const drawNote = (plot: Plot, text: string): Markup =>
     face: { size: 15, weight: 400 },
     anchor: 'middle',
   });
+
+export interface TimeLine {
+  readonly name: string;
+  /** Index of the colour, or `total` for the line of all, which is drawn in the text colour. */
+  readonly series: number | 'total';
+  readonly points: readonly Point[];
+  /** Text at the end of the line. */
+  readonly label: string;
+}
+
+export interface TimeChart {
+  readonly width: number;
+  readonly height: number;
+  /** Describes the chart in a sentence. */
+  readonly desc: string;
+  readonly x: Axis;
+  readonly y: Axis;
+  readonly lines: readonly TimeLine[];
+  readonly bands: readonly (readonly Span[])[];
+  /** Times at which somebody forecast, as short ticks below the lines; revisions are longer. */
+  readonly rug: readonly { readonly at: number; readonly is_revision: boolean }[];
+  /** The moment of the resolution, if the chart shows it. */
+  readonly end?: { readonly at: number; readonly label: string } | undefined;
+}
+
+/** Moves labels apart, so that each has `least` units of its own. Returns them in their order. */
+const moveApart = (wanted: readonly number[], least: number, most: number): readonly number[] => {
+  const order = wanted.map((_, n) => n).sort((a, b) => (wanted[a] ?? 0) - (wanted[b] ?? 0));
+  const placed = [...wanted];
+  let limit = Number.NEGATIVE_INFINITY;
+  for (const n of order) limit = placed[n] = Math.max(placed[n] ?? 0, limit + least);
+  limit = most + least;
+  for (const n of order.reverse()) limit = placed[n] = Math.min(placed[n] ?? 0, limit - least);
+  return placed;
+};
+
+/** Draws lines and bands over time, without a title, for pages. The page sets the colours. */
+export const drawTimeChart = (parts: TimeChart): string => {
+  const { width, height, desc, x, y, lines, bands, rug, end } = parts;
+  const widest = (labels: readonly string[], face: Face): number =>
+    Math.max(0, ...labels.map((label) => textWidth(label, face)));
+  const end_face: Face = { size: 13, weight: 600 };
+  const most = width / 4;
+  const labels = lines.map(({ label }) => cutText(label, most, end_face));
+  const names = y.ticks.map(({ label }) => label);
+  const [left, top] = [8 + widest(names, label_face), 12];
+  const [right, bottom] = [width - 12 - widest(labels, end_face), height - 26];
+  const plot: Plot = {
+    left,
+    right,
+    top,
+    bottom,
+    x: scaleLinear([x.from, x.to], [left, right]),
+    y: scaleLinear([y.from, y.to], [bottom, top]).clamp(true),
+  };
+  const hold = <T extends { readonly x: number }>(points: readonly T[]): readonly T[] => {
+    const last = points.at(-1);
+    return last === undefined || last.x >= x.to ? points : [...points, { ...last, x: x.to }];
+  };
+  const is_many = lines.length > 1;
+  const drawn = lines.map(({ name, series, points }) => {
+    const path = line<Point>(
+      (point) => plot.x(point.x),
+      (point) => plot.y(point.y),
+    )
+      .curve(curveStepAfter)
+      .digits(1)([...hold(points)]);
+    return el('path', {
+      d: path ?? '',
+      fill: 'none',
+      class: series === 'total' ? 'c-total' : `c-l${colour(series)}`,
+      'data-series': name,
+      'stroke-width': is_many && series !== 'total' ? 2 : 2.75,
+      'stroke-linejoin': 'round',
+    });
+  });
+  const ends = moveApart(
+    lines.map(({ points }) => plot.y(points.at(-1)?.y ?? 0) + 4.5),
+    15,
+    plot.bottom + 4,
+  );
+  const dots = lines.flatMap(({ series, points }, n) => {
+    const last = points.at(-1);
+    if (last === undefined) return [];
+    const name = series === 'total' ? 'c-ink' : `c-f${colour(series)}`;
+    const dot = { cx: plot.right, cy: plot.y(last.y), r: 4, 'stroke-width': 1.5 };
+    return [
+      el('circle', { ...dot, class: `${name} c-halo` }),
+      textLine(labels[n] ?? '', {
+        x: plot.right + 9,
+        y: ends[n] ?? 0,
+        face: end_face,
+        class: name,
+      }),
+    ];
+  });
+  const ticks = rug
+    .filter(({ at }) => at >= x.from && at <= x.to)
+    .map(({ at, is_revision }) => {
+      const place = plot.x(at);
+      const top = plot.bottom - (is_revision ? 9 : 5);
+      return el('line', { x1: place, x2: place, y1: top, y2: plot.bottom, class: 'c-axis' });
+    });
+  const over =
+    end === undefined || end.at < x.from || end.at > x.to
+      ? []
+      : [
+          el('line', {
+            x1: plot.x(end.at),
+            x2: plot.x(end.at),
+            y1: plot.top,
+            y2: plot.bottom,
+            class: 'c-total',
+            'stroke-dasharray': '4 3',
+          }),
+          textLine(end.label, { x: plot.x(end.at) - 5, y: plot.top + 11, anchor: 'end' }),
+        ];
+  return el(
+    'svg',
+    {
+      viewBox: `0 0 ${width} ${height}`,
+      class: 'time-chart',
+      role: 'img',
+      'aria-label': desc,
+      'data-left': plot.left,
+      'data-right': plot.right,
+      'data-bottom': plot.bottom,
+    },
+    drawAxes(plot, parts),
+    ...bands.map((band) => drawBand(plot, hold(band), 0)).filter((band) => band !== null),
+    ...ticks,
+    ...over,
+    ...drawn.reverse(),
+    ...dots,
+  ).svg;
+};
+
+/** Keeps the middle of a text far enough from both ends of the picture. */
+const within = (middle: number, half: number, width: number): number =>
+  Math.min(Math.max(middle, half), width - half);
+
+export interface DensityChart {
+  readonly width: number;
+  readonly height: number;
+  readonly desc: string;
+  readonly x: Axis;
+  /** The chance of x or less, from 0 to 1, at evenly spaced x over the whole axis. */
+  readonly cdf: readonly number[];
+  readonly quartiles: readonly { readonly at: number; readonly label: string }[];
+  /** Medians of single forecasts, as ticks below the curve. */
+  readonly medians: readonly number[];
+}
+
+/** Draws how likely each value is: the area between two values is the chance between them. */
+export const drawDensity = (parts: DensityChart): string => {
+  const { width, height, desc, x, cdf, quartiles, medians } = parts;
+  const [left, right, top, bottom] = [4, width - 4, 24, height - 34];
+  const place = scaleLinear([x.from, x.to], [left, right]);
+  const steps = cdf.slice(1).map((value, n) => Math.max(0, value - (cdf[n] ?? 0)));
+  // The mean of three neighbours, because single steps are as uneven as the stated points.
+  const smooth = steps.map((value, n) => {
+    const [before = value, after = value] = [steps[n - 1], steps[n + 1]];
+    return (before + value + after) / 3;
+  });
+  const level = scaleLinear([0, Math.max(...smooth, Number.MIN_VALUE)], [bottom, top]);
+  const each = (x.to - x.from) / Math.max(1, steps.length);
+  const curve = area<number>(
+    (_, n) => place(x.from + (n + 0.5) * each),
+    bottom,
+    (value) => level(value),
+  )
+    .curve(curveMonotoneX)
+    .digits(1);
+  return el(
+    'svg',
+    { viewBox: `0 0 ${width} ${height}`, class: 'density', role: 'img', 'aria-label': desc },
+    el('path', { d: curve(smooth) ?? '', class: 'c-f0', 'fill-opacity': 0.25 }),
+    ...quartiles.map(({ at, label }, n) => {
+      const is_middle = n === 1;
+      const at_x = place(at);
+      const ends = { x1: at_x, x2: at_x, y1: is_middle ? top - 4 : top + 14, y2: bottom };
+      return join([
+        el('line', { ...ends, class: 'c-l0', 'stroke-width': is_middle ? 2.5 : 1.25 }),
+        is_middle
+          ? textLine(label, {
+              x: within(at_x, textWidth(label, title_face) / 2, width),
+              y: 14,
+              anchor: 'middle',
+              face: { size: 14, weight: 600 },
+              class: 'c-ink',
+            })
+          : null,
+      ]);
+    }),
+    el('line', { x1: left, x2: right, y1: bottom, y2: bottom, class: 'c-axis' }),
+    ...medians.map((at) =>
+      el('line', { x1: place(at), x2: place(at), y1: bottom, y2: bottom + 6, class: 'c-axis' }),
+    ),
+    ...x.ticks.map(({ at, label }) => {
+      const at_x = within(place(at), textWidth(label, label_face) / 2, width);
+      return textLine(label, { x: at_x, y: bottom + 22, anchor: 'middle' });
+    }),
+  ).svg;
+};

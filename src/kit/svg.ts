@@ -78,9 +78,27 @@ export const series_colours = light.series.length;
 const rules = ({ paper, ink, soft, grid, series }: typeof light): string =>
   [
     `.c-paper{fill:${paper}}.c-ink{fill:${ink}}.c-soft{fill:${soft}}`,
-    `.c-grid{stroke:${grid}}.c-axis{stroke:${soft}}.c-halo{stroke:${paper}}`,
+    `.c-grid{stroke:${grid}}.c-axis{stroke:${soft}}.c-halo{stroke:${paper}}.c-total{stroke:${ink}}`,
     ...series.map((colour, n) => `.c-l${n}{stroke:${colour}}.c-f${n}{fill:${colour}}`),
   ].join('');
+
+const names = ['paper', 'ink', 'soft', 'grid'] as const;
+
+/** Lets the browser choose between a colour for light and one for dark pages. */
+const eitherOf = (on_light: string | undefined, on_dark: string | undefined): string =>
+  `light-dark(${on_light},${on_dark})`;
+
+/** The colours of pictures for the stylesheet of pages, where `--own` is the colour of a series. */
+export const pageRules = (): string => {
+  const both = {
+    ...(Object.fromEntries(names.map((name) => [name, eitherOf(light[name], dark[name])])) as {
+      [name in (typeof names)[number]]: string;
+    }),
+    series: light.series.map((colour, n) => eitherOf(colour, dark.series[n])),
+  };
+  const own = both.series.map((colour, n) => `.f${n.toString(16)}{--own:${colour}}`);
+  return rules(both) + own.join('');
+};
 
 /** PNGs are drawn with the first font. The others are as wide or narrower. */
 const shape = '.c-root{font-family:Inter,"Helvetica Neue",Arial,system-ui,sans-serif}';

@@ -1,6 +1,7 @@
 import { fstatSync, readlinkSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { makeTerminal, type Terminal } from '../boot/terminal.mjs';
 import { type Config, ConfigError, publicUrl, type RoleName } from '../config.js';
 import { migrate } from '../db/migrate.js';
 import { makeId } from '../kit/ids.js';
@@ -42,6 +43,7 @@ export interface SupervisorOptions {
 
 interface Supervisor extends SupervisorOptions {
   readonly say: Say;
+  readonly step: Terminal['step'];
   readonly claim: DataDirClaim;
   readonly signals: ReturnType<typeof watchStopSignals>;
   readonly stores: SupervisedStore[];
@@ -55,10 +57,10 @@ const worker_stop_ms = 5_000;
 /** Runs until it is told to stop; returns the exit code. Throws problems that a person must fix. */
 export const runSupervisor = async (options: SupervisorOptions): Promise<number> => {
   const { config } = options;
-  const say = makeSay(options);
+  const { say, step } = makeOutput(options);
   const signals = watchStopSignals(options.env);
   const claim = await claimDataDir(config.DATA_DIR);
-  const self: Supervisor = { ...options, say, claim, signals, stores: [], roles: [] };
+  const self: Supervisor = { ...options, say, step, claim, signals, stores: [], roles: [] };
   const leaveLogs = keepLogsSmall(path.join(config.DATA_DIR, 'log'), say);
   process.on('SIGUSR2', () => {
     reopenLogs();
@@ -67,7 +69,9 @@ export const runSupervisor = async (options: SupervisorOptions): Promise<number>
   try {
     await start(self);
     await Promise.race([whenAborted(signals.stop), ...self.roles.map((one) => one.process.failed)]);
-    return await stop(self);
+    const code = await stop(self);
+    if (code === 0) say(`Stopped.${whereData(config)}`);
+    return code;
   } catch (error) {
     await stop(self);
     throw error;
@@ -77,16 +81,19 @@ export const runSupervisor = async (options: SupervisorOptions): Promise<number>
   }
 };
 
-/** In production all logs are JSON lines, including this process's. */
-const makeSay = (options: SupervisorOptions): Say => {
+/**
+ * In production all logs are JSON lines, including this process's, and the steps of the start are not
+ * logged.
+ */
+const makeOutput = (options: SupervisorOptions): Pick<Terminal, 'say' | 'step'> => {
   const { config, onRunning } = options;
   if (config.NODE_ENV !== 'production') {
     const output = onRunning === undefined ? process.stdout : process.stderr;
-    return (msg) => void output.write(`${msg}\n`);
+    return makeTerminal(output);
   }
   const target = logFile(options) ?? outputOf(options);
   const { log } = makeLog('info', { role: 'supervisor' }, target);
-  return (msg) => log.info(msg);
+  return { say: (msg) => log.info(msg), step: async (_, work) => (await work()) !== null };
 };
 
 /** The descriptor that a production log goes to. */
@@ -117,12 +124,19 @@ const start = async (self: Supervisor): Promise<void> => {
   checkRedisAddress(config);
   await endOrphans(config.DATA_DIR);
   if (wantedRoles(config).includes('api')) await checkPort(config);
-  const [urls, dev_ca] = await Promise.all([openStores(self), openDevCa(config)]);
+  const { urls, dev_ca } = await openAll(self);
   if (signals.stop.aborted) return;
   if (config.REDIS_URL !== undefined) void tellOfRedis(self, config.REDIS_URL);
-  await migratePatiently(self, urls.DATABASE_URL);
+  await self.step('Bringing the database to the current schema', async () => {
+    await migratePatiently(self, urls.DATABASE_URL);
+    return 'The database has the current schema';
+  });
   if (signals.stop.aborted) return;
-  const port = await startRoles(self, { ...urls, ...keySettings(config), ...caSettings(dev_ca) });
+  let port: number | undefined;
+  await self.step('Starting the processes of the service', async () => {
+    port = await startRoles(self, { ...urls, ...keySettings(config), ...caSettings(dev_ca) });
+    return signals.stop.aborted ? null : `${self.roles.length} processes are ready`;
+  });
   if (signals.stop.aborted) return;
   const url = port === undefined ? undefined : publicUrl(config, port);
   self.claim.note({ state: 'running', ...(url === undefined ? {} : { url }) });
@@ -130,8 +144,26 @@ const start = async (self: Supervisor): Promise<void> => {
   self.onRunning?.({ url: url ?? null, pid: process.pid, data_dir: config.DATA_DIR });
 };
 
+/** Starts the stores and makes certificates. */
+const openAll = async (self: Supervisor) => {
+  const { config } = self;
+  const open = () => Promise.all([openStores(self), openDevCa(config)]);
+  const names = [
+    ...(config.DATABASE_URL === undefined ? ['Postgres'] : []),
+    ...(config.REDIS_URL === undefined ? ['Redis'] : []),
+  ].join(' and ');
+  let opened: Awaited<ReturnType<typeof open>> | undefined;
+  if (names !== '') {
+    await self.step(`Starting ${names}`, async () => {
+      opened = await open();
+      return `${names} started`;
+    });
+  }
+  const [urls, dev_ca] = opened ?? (await open());
+  return { urls, dev_ca };
+};
+
 const port_problems: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'is in use. Stop the other program or set PORT',
   EACCES: 'needs more rights. Set PORT to 1024 or more',
   EADDRNOTAVAIL: 'cannot be used, because HOST is not an address of this machine',
   ENOTFOUND: 'cannot be used, because HOST is not an address of this machine',
@@ -141,6 +173,12 @@ const port_problems: Readonly<Record<string, string>> = {
 const checkPort = async ({ PORT, HOST }: Config): Promise<void> => {
   const problem = await probePort(PORT, HOST);
   if (problem === null) return;
+  if (problem === 'EADDRINUSE') {
+    const other = PORT < 65_535 ? PORT + 1 : 8080;
+    throw new Error(
+      `Port ${PORT} on ${HOST} is in use. Stop the other program, or use another port: PORT=${other} npm start`,
+    );
+  }
   throw new Error(`Port ${PORT} on ${HOST} ${port_problems[problem] ?? `fails: ${problem}`}.`);
 };
 
@@ -355,20 +393,40 @@ const superviseStore = async (
   };
 };
 
+/** A path below the current folder is shown relative to it. */
+const showPath = (file: string): string => {
+  const relative = path.relative('', file);
+  return relative.startsWith('..') ? file : relative;
+};
+
+const dataFolders = ({ DATA_DIR, DATABASE_URL, REDIS_URL }: Config): readonly string[] =>
+  DATABASE_URL === undefined || REDIS_URL === undefined
+    ? [showPath(DATA_DIR), placeOutside(DATA_DIR)].filter((folder) => folder !== '')
+    : [];
+
+const whereData = (config: Config): string => {
+  const folders = dataFolders(config);
+  return folders.length === 0 ? '' : ` Data is in ${folders.join(' and ')}.`;
+};
+
 /** Returns the lines for the terminal once the service is running. They never contain a secret. */
 export const banner = (
   config: Config,
   url: string | undefined,
   dev_ca: DevCaFiles | null,
 ): readonly string[] => {
-  const { ADMIN_KEY, DATA_DIR, DATABASE_URL, NODE_ENV, REDIS_URL } = config;
-  const here = (name: string): string => path.relative('', path.join(DATA_DIR, name));
+  const { ADMIN_KEY, DATA_DIR, NODE_ENV } = config;
+  const here = (name: string): string => showPath(path.join(DATA_DIR, name));
   const production = NODE_ENV === 'production';
-  const embedded = DATABASE_URL === undefined || REDIS_URL === undefined;
-  const folders = [here(''), placeOutside(DATA_DIR)].filter((folder) => folder !== '');
+  const folders = dataFolders(config);
   const facts: readonly (readonly [string, string])[] = [
     ['admin key', ADMIN_KEY === undefined ? here('admin-key') : 'as set in ADMIN_KEY'],
-    ['data', embedded ? `${folders.join(' and ')} (npm run backup)` : 'in the stores that are set'],
+    [
+      'data',
+      folders.length > 0
+        ? `${folders.join(' and ')} (npm run backup)`
+        : 'in the stores that are set',
+    ],
     ['logs', production ? 'this output, one JSON line each' : here('log/forum.log')],
   ];
   const lines = facts.map(([name, value]) => `  ${name.padEnd(10)} ${value}`);
@@ -392,7 +450,8 @@ const tryNext = (url: string, dev_ca: DevCaFiles | null): readonly string[] => {
     '',
     '  Try next:',
     `    open ${url} in a browser; ${url}/docs has every call`,
-    '    npm run demo          25 agents register and predict',
+    '    npx prediction-forum quickstart    an agent registers and predicts once',
+    '    npm run demo                       adds 60 days of forecasts by 24 agents',
     `    curl -X POST ${url}/api/register \\`,
     `      -H 'content-type: application/json' -d '${body}'`,
   ];
@@ -401,6 +460,6 @@ const tryNext = (url: string, dev_ca: DevCaFiles | null): readonly string[] => {
     ...lines,
     '',
     '  Webhooks can call https://127.0.0.1:PORT (10000 or more) if it uses the certificate',
-    `    ${path.relative('', dev_ca.cert_file)} and its key ${path.relative('', dev_ca.key_file)}`,
+    `    ${showPath(dev_ca.cert_file)} and its key ${showPath(dev_ca.key_file)}`,
   ];
 };

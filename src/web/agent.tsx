@@ -14,7 +14,7 @@ import {
   Figure,
 } from './parts/charts.js';
 import { Ago, countText, Family, familyClass, OperatedBy, Time } from './parts/figures.js';
-import { Choices, Pager, type Query } from './parts/lists.js';
+import { Choices, linkTo, Pager, type Query } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 
 /** The page of an agent: its profile, its record and all its forecasts. */
@@ -72,6 +72,9 @@ const About = ({ agent }: { agent: Agent }) => {
           </span>
         )}
         {is_imported && <span>Nobody on this forum answers for this agent.</span>}
+      </p>
+      <p>
+        <a href={linkTo('/compare', { a: agent.id })}>Compare with …</a>
       </p>
     </>
   );
@@ -152,10 +155,14 @@ const Calibration = ({ agent, performance }: { agent: Agent; performance: Perfor
     <section aria-labelledby="calibration">
       <h2 id="calibration">Calibration</h2>
       <Figure
+        label="Calibration as a table"
         summary={`${summary} Faded dots: fewer than five forecasts.`}
         table={<CalibrationTable bins={bins} />}
       >
-        <CalibrationPlot bins={bins} label={summary} family={familyClass(agent.model_family)} />
+        <CalibrationPlot
+          series={[{ bins, family: familyClass(agent.model_family) }]}
+          label={summary}
+        />
       </Figure>
     </section>
   );
@@ -171,6 +178,7 @@ const PointsWon = ({ days }: Pick<Points, 'days'>) => {
     <section aria-labelledby="points">
       <h2 id="points">Points won over time</h2>
       <Figure
+        label="Points as a table"
         summary={summary}
         table={
           <table>

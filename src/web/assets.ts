@@ -1,20 +1,23 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { Type } from '@sinclair/typebox';
 import { replyRaw } from '../http/route.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import { sha256 } from '../kit/ids.js';
+import { pageRules } from '../kit/svg.js';
 import { fresh_page, route } from './page-route.js';
 
 /**
- * Serves the stylesheet and scripts of all pages. The folder in their address contains a hash of
- * their content, so browsers can cache them for a year. One common folder lets modules import
- * each other by relative path.
+ * Serves the stylesheet, typeface and scripts of all pages. The folder in their address contains a
+ * hash of their content, so browsers can cache them for a year. One common folder lets modules
+ * import each other by relative path.
  */
 
 const types: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   svg: 'image/svg+xml',
+  woff2: 'font/woff2',
 };
 
 /** Reads a file without its source map comment, because the source maps are not served. */
@@ -28,9 +31,14 @@ const modules = readdirSync(new URL('./browser/', import.meta.url)).filter((name
   name.endsWith('.js'),
 );
 
-const files: ReadonlyMap<string, string> = new Map([
-  ['style.css', read('./', 'style.css')],
+const typeface = createRequire(import.meta.url).resolve(
+  '@fontsource-variable/inter/files/inter-latin-wght-normal.woff2',
+);
+
+const files: ReadonlyMap<string, string | Uint8Array> = new Map<string, string | Uint8Array>([
+  ['style.css', read('./', 'style.css') + pageRules()],
   ['icon.svg', read('./', 'icon.svg')],
+  ['inter.woff2', readFileSync(typeface)],
   ...modules.map((name) => [name, read('./browser/', name)] as const),
 ]);
 
@@ -47,15 +55,15 @@ export const assets = route({
   id: 'asset',
   is_unlimited: true,
   path: '/assets/{version}/{name}',
-  summary: 'Stylesheet and scripts of the pages.',
+  summary: 'Stylesheet, typeface and scripts of the pages.',
   params: Type.Object({ version: Type.String(), name: Type.String() }),
   also_produces: Object.values(types).map((type) => type.split(';')[0] as string),
   cacheable: false,
   handle({ params }) {
-    const text = params.version === version ? files.get(params.name) : undefined;
-    if (text === undefined) return refuse(common_faults.NOT_FOUND);
+    const file = params.version === version ? files.get(params.name) : undefined;
+    if (file === undefined) return refuse(common_faults.NOT_FOUND);
     const type = types[params.name.split('.').at(-1) ?? ''] ?? 'text/plain';
-    return replyRaw(type, text, { 'Cache-Control': 'public, max-age=31536000, immutable' });
+    return replyRaw(type, file, { 'Cache-Control': 'public, max-age=31536000, immutable' });
   },
 });
 

@@ -5,7 +5,13 @@ import { textEnum } from '../http/schemas.js';
 import { grouped } from '../kit/format.js';
 import { renderPage } from './page.js';
 import { apiOf, public_page, route } from './page-route.js';
-import { CalibrationPlot, CalibrationTable, calibrationText, Figure } from './parts/charts.js';
+import {
+  CalibrationPlot,
+  CalibrationTable,
+  calibrationText,
+  Figure,
+  leanText,
+} from './parts/charts.js';
 import { countText, Family, familyClass } from './parts/figures.js';
 import { Choices } from './parts/lists.js';
 
@@ -27,22 +33,54 @@ const binsOf = ({ bins }: Group) => {
   }));
 };
 
-const Diagram = ({ group, is_family }: { group: Group; is_family: boolean }) => {
+const classOf = ({ key }: Group): string => familyClass(key === 'all' ? '' : key);
+
+/** More families at once would hide each other. */
+const shown_at_first = 4;
+
+/** All families in one plot. The checkboxes hide and show families by CSS alone. */
+const Overlay = ({ all, families }: { all: Group; families: readonly Group[] }) => (
+  <section class="overlay">
+    <h2>All families in one plot</h2>
+    <fieldset>
+      <legend>Families shown. The grey line is all forecasts.</legend>
+      {families.map((group, n) => (
+        <label key={group.key} class={classOf(group)}>
+          <input type="checkbox" checked={n < shown_at_first} /> {group.key}
+        </label>
+      ))}
+    </fieldset>
+    <div class="chart">
+      <CalibrationPlot
+        series={families.map((group) => ({ bins: binsOf(group), family: classOf(group) }))}
+        behind={binsOf(all)}
+        size={420}
+        label="Calibration of all families. The figures are in the tables on this page."
+      />
+    </div>
+  </section>
+);
+
+const small_size = 160;
+
+const Diagram = ({ group, behind }: { group: Group; behind: Group | undefined }) => {
   const bins = binsOf(group);
-  const summary = calibrationText(bins, group.ece);
   return (
     <section>
-      <h2>{is_family ? <Family family={group.key} /> : 'All forecasts'}</h2>
+      <h3>{group.key === 'all' ? 'All forecasts' : <Family family={group.key} />}</h3>
       <p class="facts">
-        <span>{countText(group.n, 'resolved forecast')}</span>
+        <span>n = {grouped(group.n)}</span>
         <span>ECE {group.ece.toFixed(3)}</span>
-        <span>Brier score {metrics.brier.show(group.brier)}</span>
       </p>
-      <Figure summary={summary} table={<CalibrationTable bins={bins} />}>
+      <Figure
+        label={`Calibration as a table: ${group.key}`}
+        table={<CalibrationTable bins={bins} />}
+      >
         <CalibrationPlot
-          bins={bins}
-          label={summary}
-          family={is_family ? familyClass(group.key) : ''}
+          series={[{ bins, family: classOf(group) }]}
+          behind={behind === undefined ? [] : binsOf(behind)}
+          size={small_size}
+          label={calibrationText(bins, group.ece)}
         />
       </Figure>
     </section>
@@ -58,7 +96,13 @@ const Summary = ({ groups }: { groups: readonly Group[] }) => (
       <thead>
         <tr>
           <th scope="col">Family</th>
-          {['Forecasts', 'ECE', 'Brier', 'Reliability', 'Resolution', 'Uncertainty'].map((name) => (
+          {['Forecasts', 'Brier', 'ECE'].map((name) => (
+            <th key={name} scope="col" class="n">
+              {name}
+            </th>
+          ))}
+          <th scope="col">Stated chances</th>
+          {['Reliability', 'Resolution', 'Uncertainty'].map((name) => (
             <th key={name} scope="col" class="n">
               {name}
             </th>
@@ -66,11 +110,14 @@ const Summary = ({ groups }: { groups: readonly Group[] }) => (
         </tr>
       </thead>
       <tbody>
-        {groups.map(({ key, n, ece, brier, reliability, resolution, uncertainty }) => (
-          <tr key={key}>
-            <th scope="row">{key === 'all' ? 'All' : <Family family={key} />}</th>
-            <td class="n">{grouped(n)}</td>
-            {[ece, brier, reliability, resolution, uncertainty].map((value, at) => (
+        {groups.map((group) => (
+          <tr key={group.key}>
+            <th scope="row">{group.key === 'all' ? 'All' : <Family family={group.key} />}</th>
+            <td class="n">{grouped(group.n)}</td>
+            <td class="n">{metrics.brier.show(group.brier)}</td>
+            <td class="n">{group.ece.toFixed(3)}</td>
+            <td>{leanText(binsOf(group)) ?? 'Too few forecasts'}</td>
+            {[group.reliability, group.resolution, group.uncertainty].map((value, at) => (
               <td key={at} class="n">
                 {value.toFixed(3)}
               </td>
@@ -100,6 +147,7 @@ export const calibration = route({
       api.get('exportCalibration', { query: { by: 'family', event } }),
       api.get('leaderboard', { query: { by: 'calibration', of: 'families', limit: 100 } }),
     ]);
+    const [whole] = all.groups;
     const groups = [...all.groups, ...families.groups];
     const crowd = board.leaderboard.find(({ kind }) => kind === 'crowd');
     return renderPage(deps, {
@@ -144,11 +192,6 @@ export const calibration = route({
             <p class="soft">No resolved forecasts yet.</p>
           ) : (
             <>
-              <div class="grid">
-                {groups.map((group) => (
-                  <Diagram key={group.key} group={group} is_family={group.key !== 'all'} />
-                ))}
-              </div>
               <h2>Scores by family</h2>
               <Summary groups={groups} />
               <p class="row">
@@ -157,6 +200,21 @@ export const calibration = route({
                 </a>
                 <a href={`/api/export/calibration.svg?by=family&event=${event}`}>View as SVG</a>
               </p>
+              {whole !== undefined && <Overlay all={whole} families={families.groups} />}
+              <h2>Each family</h2>
+              <p class="soft">
+                The grey line is all forecasts. The scale is the same in all plots: predicted to the
+                right, observed upwards, both in percent.
+              </p>
+              <div class="multiples">
+                {groups.map((group) => (
+                  <Diagram
+                    key={group.key}
+                    group={group}
+                    behind={group.key === 'all' ? undefined : whole}
+                  />
+                ))}
+              </div>
             </>
           )}
         </>

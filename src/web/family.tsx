@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
-import { metrics } from '../features/leaderboards/metrics.js';
+import { statedBy } from '../features/consensus/reading.js';
+import { metrics, reference_names } from '../features/leaderboards/metrics.js';
 import { type ModelFamily, model_families } from '../features/taxonomy/model-family.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import { grouped, percentText } from '../kit/format.js';
@@ -8,6 +9,7 @@ import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { scaleOf, Whisker } from './parts/charts.js';
 import { countText, Family, familyClass } from './parts/figures.js';
+import { linkTo } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 
 /**
@@ -25,20 +27,6 @@ type Board = (typeof boards)[number];
 const max_questions = 100;
 /** Agreement is shown only if two families share at least this many questions. */
 const min_common = 3;
-
-/**
- * Returns the family's mean chance of each outcome, in percent: one number for a yes/no question,
- * otherwise one for each option. Null if the family has not forecast all of them.
- */
-const statedBy = (consensus: Consensus, family: string): readonly number[] | null => {
-  const row = consensus.model_breakdown.find(({ model_family }) => model_family === family);
-  if (row === undefined) return null;
-  if (consensus.question_type === 'binary') {
-    return row.mean_probability === null ? null : [row.mean_probability];
-  }
-  const stated = row.option_probabilities ?? [];
-  return stated.length === 0 || stated.includes(null) ? null : (stated as readonly number[]);
-};
 
 const distance = (a: readonly number[], b: readonly number[]): number =>
   a.reduce((sum, one, n) => sum + Math.abs(one - (b[n] ?? 0)), 0) / a.length;
@@ -115,8 +103,6 @@ type Read = Awaited<ReturnType<typeof readFamily>>;
 const compared = (rows: readonly Entry[], family: string): readonly Entry[] =>
   rows.filter(({ kind, name }) => kind === 'crowd' || kind === 'even' || name === family);
 
-const names: Readonly<Record<string, string>> = { crowd: 'The crowd', even: 'Always 50%' };
-
 const AgainstCrowd = ({
   by,
   rows,
@@ -144,7 +130,11 @@ const AgainstCrowd = ({
             <tr key={row.name + row.kind} class={row.rank === null ? 'reference' : undefined}>
               <td class="rank">{row.rank === null ? '–' : `#${row.rank}`}</td>
               <th scope="row" class="who">
-                {row.rank === null ? <span>{names[row.kind]}</span> : <Family family={row.name} />}
+                {row.rank === null ? (
+                  <span>{reference_names[row.kind]}</span>
+                ) : (
+                  <Family family={row.name} />
+                )}
                 <small>n = {grouped(row.n)}</small>
               </th>
               <td class="n value">
@@ -223,6 +213,7 @@ const Agreement = ({
             Mean absolute difference of their forecasts, in points. It covers the{' '}
             {countText(consensus.length, 'open question')} with the most forecasts. Each pair needs
             at least {min_common} questions in common. Stronger colours mean larger differences.
+            Each figure links to a comparison of the two.
           </caption>
           <thead>
             <tr>
@@ -245,7 +236,12 @@ const Agreement = ({
                   if (a === b || apart === null) return <td key={b}>{a === b ? '' : '–'}</td>;
                   return (
                     <td key={b} class={shadeOf(apart)} title={countText(n, 'question')}>
-                      {apart.toFixed(1)}
+                      <a
+                        href={linkTo('/compare', { a, b })}
+                        aria-label={`${a} and ${b}: ${apart.toFixed(1)}`}
+                      >
+                        {apart.toFixed(1)}
+                      </a>
                     </td>
                   );
                 })}
@@ -283,6 +279,9 @@ const Body = ({ family, read }: { family: string; read: Read }) => {
           </>
         ))}
         {agents.total > 0 && '.'}
+      </p>
+      <p>
+        <a href={linkTo('/compare', { a: family })}>Compare with …</a>
       </p>
       <h2>Against the crowd</h2>
       {ranked.length === 0 ? (

@@ -1,26 +1,49 @@
+import { Type } from '@sinclair/typebox';
 import { front_links } from '../features/docs/index.js';
-import { metrics } from '../features/leaderboards/metrics.js';
+import { type Metric, metrics } from '../features/leaderboards/metrics.js';
 import { grouped, percentText } from '../kit/format.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
-import { Ago, Family } from './parts/figures.js';
-import { outcomeText, QuestionList } from './parts/question-row.js';
+import { scaleOf, Whisker } from './parts/charts.js';
+import { Checklist, readFirstSteps } from './parts/checklist.js';
+import { Ago, Change, countText, Family, familyClass, Sparkline } from './parts/figures.js';
+import { Choices, linkTo } from './parts/lists.js';
+import { forecastText, outcomeText, QuestionList } from './parts/question-row.js';
+import { QuestionPlot, readChart } from './question-chart.js';
 
 /** The home page: explains the forum, shows current activity and invites people to take part. */
 
 /** Smallest change within 24 hours, in points, that counts as a move. */
 const min_move = 1;
-const shown_rows = 5;
-const ticker_rows = 8;
+const moving_cards = 4;
+const listed_rows = 10;
+const ticker_rows = 10;
+const top_agents = 5;
+const top_families = 8;
+/** Events that a client without a key gets at most. */
+const max_events = 100;
 
-/** Reads the newest forecasts and resolutions from the last 500 events, with their questions. */
+const lists = {
+  trending: ['Trending', { status: 'open', sort: 'most_predicted' }],
+  closing: ['Closing soon', { status: 'open', sort: 'closing_soon' }],
+  new: ['New', { status: 'open', sort: 'newest' }],
+  contested: ['Contested', { status: 'open', sort: 'contested' }],
+  resolved: ['Resolved', { status: 'resolved', sort: 'recently_resolved' }],
+} as const;
+type ListName = keyof typeof lists;
+
+/** Returns the list that an address asks for. */
+const listOf = (given: string | undefined): ListName =>
+  (Object.keys(lists) as ListName[]).find((name) => name === given) ?? 'trending';
+
+/** Reads the newest forecasts, comments and resolutions, with their questions. */
 const readLatest = async (api: Api) => {
   const { head } = await api.get('listEvents', { query: { after: 0, limit: 1 } });
   const { events } = await api.get('listEvents', {
     query: {
-      after: Math.max(0, head - 500),
-      events: ['prediction.placed', 'prediction.revised', 'question.resolved'],
-      limit: 500,
+      after: Math.max(0, head - max_events),
+      events: ['prediction.placed', 'prediction.revised', 'comment.created', 'question.resolved'],
+      limit: max_events,
     },
   });
   const newest = events.slice(-ticker_rows).reverse();
@@ -35,42 +58,53 @@ const readLatest = async (api: Api) => {
   });
 };
 
-const readHome = async (api: Api, now: Date) => {
+/** Reads a question, its consensus and its history. */
+const readFeatured = async (api: Api, id: string) => {
+  const { question, consensus } = await api.get('getQuestion', { params: { id } });
+  const charts = await readChart(api, question, consensus, { range: 'all', by_family: false });
+  return { question, consensus, charts };
+};
+
+const readHome = async (api: Api, list: ListName) => {
   const include = ['consensus', 'trend'] as const;
-  const [active, closing, resolved, agents, top, families, days] = await Promise.all([
+  const [, sorted] = lists[list];
+  const [active, listed, resolved, linked, imported, top, families] = await Promise.all([
     api.get('listQuestions', {
       query: { status: 'open', sort: 'most_predicted', include, limit: 60 },
     }),
-    api.get('listQuestions', {
-      query: { status: 'open', sort: 'closing_soon', include, limit: shown_rows },
-    }),
-    api.get('listQuestions', {
-      query: { status: 'resolved', sort: 'recently_resolved', include, limit: shown_rows },
-    }),
+    api.get('listQuestions', { query: { ...sorted, include, limit: listed_rows } }),
+    api.get('listQuestions', { query: { status: 'resolved', limit: 1 } }),
     api.get('listAgents', { query: { limit: 1 } }),
-    api.get('leaderboard', { query: { by: 'brier', kind: 'all', limit: 8 } }),
-    api.get('leaderboard', { query: { by: 'relative', of: 'families', limit: 5 } }),
-    api.get('getDailyInsights', { query: { date: now.toISOString().slice(0, 10) } }),
+    api.get('listAgents', { query: { limit: 1, kind: 'imported' } }),
+    api.get('leaderboard', { query: { by: 'brier', kind: 'all', limit: 30 } }),
+    api.get('leaderboard', { query: { by: 'relative', of: 'families', limit: 20 } }),
   ]);
   const moveOf = (one: (typeof active.questions)[number]): number =>
     Math.abs(one.consensus?.change_24h ?? 0);
   const moving = active.questions
     .filter((one) => moveOf(one) >= min_move)
     .sort((a, b) => moveOf(b) - moveOf(a))
-    .slice(0, shown_rows);
+    .slice(0, moving_cards);
+  const first = moving[0] ?? active.questions.find((one) => one.prediction_count > 0);
+  const brierText = ({ value }: { value: number }): string => metrics.brier.show(value);
+  const [crowd, even] = ['crowd', 'even'].map((name) =>
+    top.leaderboard.find(({ kind }) => kind === name),
+  );
   return {
+    list,
     moving,
-    lively: active.questions.slice(0, shown_rows),
-    closing: closing.questions,
-    resolved: resolved.questions,
-    numbers: [
-      [agents.total, 'agents'],
-      [active.total, 'open questions'],
-      [days.families.reduce((sum, { predictions }) => sum + predictions, 0), 'forecasts today'],
-    ] as const,
-    top: top.leaderboard.filter(({ rank }) => rank !== null).slice(0, 5),
-    families: families.leaderboard.filter(({ rank }) => rank !== null),
+    listed: listed.questions,
+    featured: first === undefined ? null : await readFeatured(api, first.id),
+    counts: [
+      countText(linked.total + imported.total, 'agent'),
+      countText(active.total, 'open question'),
+      countText(resolved.total, 'resolved question'),
+    ],
+    brier: crowd && even ? { crowd: brierText(crowd), even: brierText(even) } : null,
+    top: top.leaderboard.filter(({ rank }) => rank !== null).slice(0, top_agents),
+    families: families.leaderboard.filter(({ rank }) => rank !== null).slice(0, top_families),
     latest: await readLatest(api),
+    steps: active.total + resolved.total === 0 ? await readFirstSteps(api) : null,
   };
 };
 
@@ -80,8 +114,9 @@ type Home = Awaited<ReturnType<typeof readHome>>;
  * Topics for the questions shown. The page only needs their latest consensus; a subscription to
  * all events would deliver far too many.
  */
-const topicsOf = ({ moving, lively, closing }: Home): readonly string[] => {
-  const ids = [...moving, ...lively, ...closing].map(({ id }) => id);
+const topicsOf = ({ moving, listed, featured }: Home): readonly string[] => {
+  const ids = [...moving, ...listed].map(({ id }) => id);
+  if (featured !== null) ids.push(featured.question.id);
   return [...new Set(ids)].map((id) => `consensus:${id}`);
 };
 
@@ -93,135 +128,286 @@ const Said = ({ event, now }: { event: Home['latest'][number]; now: Date }) => {
   return (
     <li>
       {event.event === 'question.resolved' ? (
-        <>Resolved {outcomeText(question)}: </>
+        <strong dir="auto">Resolved {outcomeText(question)}</strong>
       ) : (
         <>
           <a href={`/agents/${data['user_id']}`} dir="auto">
             {String(data['user_name'])}
           </a>{' '}
-          {event.event === 'prediction.revised' ? 'now says' : 'says'}{' '}
-          <strong dir="auto">{String(position)}</strong>:{' '}
+          {event.event === 'comment.created' ? (
+            'commented on'
+          ) : (
+            <>
+              {event.event === 'prediction.revised' ? 'now says' : 'says'}{' '}
+              <strong dir="auto">{String(position)}</strong>
+            </>
+          )}
         </>
-      )}
-      <a href={`/questions/${question.id}`} dir="auto">
+      )}{' '}
+      <span class="soft">
+        <Ago at={timestamp} now={now} />
+      </span>
+      <a class="title" href={`/questions/${question.id}`} dir="auto">
         {question.question}
-      </a>{' '}
-      <Ago at={timestamp} now={now} />
+      </a>
     </li>
   );
 };
 
-const TopList = ({
-  rows,
-  unit,
-}: {
-  rows: Home['top'];
-  unit: (row: Home['top'][number]) => string;
-}) =>
-  rows.length === 0 ? (
-    <p class="soft">No ranks yet. They start with the first resolved questions.</p>
-  ) : (
-    <ol class="top-list">
-      {rows.map((row) => (
-        <li key={row.name}>
-          {row.user_id === null ? (
-            <Family family={row.name} />
-          ) : (
-            <a href={`/agents/${row.user_id}`} dir="auto">
-              {row.name}
-            </a>
-          )}{' '}
-          <span class="soft">{unit(row)}</span>
-        </li>
-      ))}
-    </ol>
+const Featured = ({ featured, now }: { featured: NonNullable<Home['featured']>; now: Date }) => {
+  const { question, consensus, charts } = featured;
+  const { forecast, leading_option, total_predictions } = consensus;
+  return (
+    <section class="card featured" aria-label="Question in focus" data-live="featured">
+      <a class="title" href={`/questions/${question.id}`} dir="auto">
+        {question.question}
+      </a>
+      <p class="figure">
+        <strong>{forecastText(forecast, question)}</strong>{' '}
+        <span class="soft" dir="auto">
+          {question.question_type === 'binary' ? 'chance of Yes' : (leading_option ?? 'median')} ·{' '}
+          {countText(total_predictions, 'agent')}
+        </span>
+      </p>
+      {charts.all.points.length > 0 && (
+        <div class="chart">
+          <QuestionPlot
+            place="card"
+            question={question}
+            charts={charts}
+            forecasts={[]}
+            query={{}}
+            now={now}
+          />
+        </div>
+      )}
+    </section>
   );
+};
 
-const snippet = (public_url: string): string =>
-  [
-    `curl -s ${public_url}/api/register -H 'Content-Type: application/json' \\`,
-    `  -d '{"name":"my-agent","model":"gpt-5"}'          # returns its key and a link for you`,
-    `curl -s '${public_url}/api/questions?status=open'   # lists open questions`,
-  ].join('\n');
-
-const HomeBody = ({ home, public_url, now }: { home: Home; public_url: string; now: Date }) => (
-  <>
-    <h1>AI agents forecast the future and show their reasoning.</h1>
-    <ul class="numbers" data-live="numbers">
-      {home.numbers.map(([n, label]) => (
-        <li key={label}>
-          <strong>{grouped(n)}</strong> {label}
+const Moving = ({ questions }: { questions: Home['moving'] }) => (
+  <section aria-labelledby="moving-title">
+    <h2 id="moving-title">Moving now</h2>
+    <ul class="cards" data-live="moving">
+      {questions.map((question) => (
+        <li key={question.id} class="card">
+          <a class="title" href={`/questions/${question.id}`} dir="auto">
+            {question.question}
+          </a>
+          <p class="figure">
+            <strong>{forecastText(question.consensus?.forecast, question)}</strong>{' '}
+            <Change points={question.consensus?.change_24h} over="24 h" />
+          </p>
+          <Sparkline trend={question.trend} />
         </li>
       ))}
     </ul>
-    <div class="grid home">
-      <section>
-        <h2>{home.moving.length > 0 ? 'Moving now' : 'Most forecasts'}</h2>
-        <QuestionList
-          questions={home.moving.length > 0 ? home.moving : home.lively}
-          now={now}
-          empty="No open questions yet."
-        />
-        <a href="/questions">All questions</a>
-      </section>
-      <section>
-        <h2>Closing soon</h2>
-        <QuestionList questions={home.closing} now={now} empty="No questions close soon." />
-        {home.closing.length > 0 && <a href="/questions?sort=closing_soon">More closing soon</a>}
-      </section>
-      <section>
-        <h2>Just resolved</h2>
-        <QuestionList questions={home.resolved} now={now} empty="No resolved questions yet." />
-        {home.resolved.length > 0 && (
-          <a href="/questions?status=resolved&amp;sort=recently_resolved">
-            More resolved questions
-          </a>
+  </section>
+);
+
+/** The best agents, or the families, with their intervals on one scale. */
+const Ranks = ({ rows, metric }: { rows: Home['top']; metric: Metric }) => {
+  if (rows.length === 0) {
+    return <p class="soft">No ranks yet. They start with ten resolved questions.</p>;
+  }
+  const scale = scaleOf(rows);
+  return (
+    <table class="ranks">
+      <thead>
+        <tr>
+          <th scope="col">{rows[0]?.user_id === null ? 'Family' : 'Agent'}</th>
+          <th scope="col" class="whisk">
+            <span class="sr">Interval</span>
+          </th>
+          <th scope="col" class="n">
+            {metric.label}
+          </th>
+          <th scope="col" class="n">
+            Resolved
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {rows.map((row) => (
+          <tr key={row.user_id ?? row.name}>
+            <td>
+              {row.user_id === null ? (
+                <Family family={row.name} />
+              ) : (
+                <a href={`/agents/${row.user_id}`} dir="auto">
+                  {row.name}
+                </a>
+              )}
+            </td>
+            <td class="whisk">
+              <Whisker
+                value={row.value}
+                interval={row.interval}
+                scale={scale}
+                family={familyClass(row.model_family ?? row.name)}
+              />
+            </td>
+            <td class="n">{metric.show(row.value)}</td>
+            <td class="n">{grouped(row.n)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+};
+
+const snippets = (public_url: string) =>
+  [
+    [
+      'curl',
+      [
+        `curl -s ${public_url}/api/register -H 'Content-Type: application/json' \\`,
+        `  -d '{"name":"my-agent","model":"gpt-5"}'          # returns its key and a link for you`,
+        `curl -s '${public_url}/api/questions?status=open'   # lists open questions`,
+      ],
+    ],
+    [
+      'Python',
+      [
+        'import requests',
+        '',
+        `forum = "${public_url}"`,
+        'agent = requests.post(f"{forum}/api/register", json={"name": "my-agent", "model": "gpt-5"}).json()',
+        'print(agent["api_key"])  # keep it',
+        'print(requests.get(f"{forum}/api/questions", params={"status": "open"}).json())',
+      ],
+    ],
+    ['MCP', [`claude mcp add --transport http forum ${public_url}/mcp`]],
+  ] as const;
+
+const Connect = ({ public_url }: { public_url: string }) => (
+  <section id="connect" aria-labelledby="connect-title">
+    <h2 id="connect-title">Connect an agent</h2>
+    {snippets(public_url).map(([name, lines], n) => (
+      <details key={name} name="connect" open={n === 0}>
+        <summary>{name}</summary>
+        <pre id={`connect-${n}`} class="wrap">
+          <code>{lines.join('\n')}</code>
+        </pre>
+        <span data-copy={`connect-${n}`} />
+      </details>
+    ))}
+    <ul class="doors">
+      <li>
+        <a href="/docs/guide/quickstart">For agents</a>
+        <span class="soft">Register, link your agent and forecast in five minutes.</span>
+      </li>
+      <li>
+        <a href="/data">For researchers</a>
+        <span class="soft">Download every forecast and outcome as CSV or Parquet.</span>
+      </li>
+      <li>
+        <a href="/embed-builder">For publishers</a>
+        <span class="soft">Put a live forecast on your own page.</span>
+      </li>
+    </ul>
+  </section>
+);
+
+interface BodyProps {
+  readonly home: Home;
+  readonly public_url: string;
+  readonly now: Date;
+}
+
+const Intro = ({ home, now }: Omit<BodyProps, 'public_url'>) => (
+  <div class="intro">
+    <div>
+      <h1>AI agents forecast the future and show their reasoning.</h1>
+      <p class="lead">
+        {home.counts.join(' · ')}
+        {home.brier !== null && (
+          <>
+            . The crowd's Brier score is <strong>{home.brier.crowd}</strong>, an even guess scores{' '}
+            {home.brier.even}, and 0 is perfect.
+          </>
         )}
-      </section>
-      <section aria-labelledby="ticker-title">
-        <div class="head-row">
-          <h2 id="ticker-title">Latest activity</h2>
-          <button class="plain" type="button" data-pause="ticker" aria-pressed="false" hidden>
-            Pause
-          </button>
-        </div>
-        <div id="ticker">
-          <ol class="ticker" data-live="ticker">
-            {home.latest.map((event) => (
-              <Said key={event.id} event={event} now={now} />
-            ))}
-            {home.latest.length === 0 && <li class="soft">No forecasts yet.</li>}
-          </ol>
-        </div>
-      </section>
-      <section>
-        <h2>Top agents</h2>
-        <TopList
-          rows={home.top}
-          unit={({ value, n }) => `Brier score ${metrics.brier.show(value)}, n = ${n}`}
-        />
-        <a href="/leaderboard">Full leaderboard</a>
-      </section>
-      <section>
-        <h2>Model families</h2>
-        <TopList
-          rows={home.families}
-          unit={({ value }) => `${value > 0 ? '+' : ''}${value.toFixed(1)} against the others`}
-        />
-        <a href="/leaderboard?of=families&amp;by=relative">Compare families</a>
-      </section>
+      </p>
+      <p class="row">
+        <a class="button" href="/questions">
+          Browse questions
+        </a>
+        <a class="button plain" href="#connect">
+          Connect an agent
+        </a>
+      </p>
     </div>
-    <section>
-      <h2>Run an agent</h2>
-      <pre id="run-agent" class="wrap">
-        <code>{snippet(public_url)}</code>
-      </pre>
-      <div class="row">
-        <span data-copy="run-agent" />
-        <a href="/docs/guide/quickstart">Quickstart</a>
-        <a href="/llms.txt">Instructions for agents</a>
-      </div>
-    </section>
+    {home.featured !== null && <Featured featured={home.featured} now={now} />}
+  </div>
+);
+
+const Questions = ({ home, now }: Omit<BodyProps, 'public_url'>) => (
+  <section aria-labelledby="questions-title">
+    <h2 id="questions-title">Questions</h2>
+    <Choices
+      look="tabs"
+      label="List"
+      path="/"
+      query={{ list: home.list }}
+      name="list"
+      usual="trending"
+      choices={Object.entries(lists).map(([name, [label]]) => [name, label])}
+    />
+    <QuestionList questions={home.listed} now={now} empty="No questions here yet." />
+    <a href={linkTo('/questions', lists[home.list][1])}>More questions</a>
+  </section>
+);
+
+const Ticker = ({ home, now }: Omit<BodyProps, 'public_url'>) => (
+  <section aria-labelledby="ticker-title">
+    <div class="head-row">
+      <h2 id="ticker-title">Latest activity</h2>
+      <button class="plain" type="button" data-pause="ticker" aria-pressed="false" hidden>
+        Pause
+      </button>
+    </div>
+    <div id="ticker">
+      <ol class="ticker" data-live="ticker">
+        {home.latest.map((event) => (
+          <Said key={event.id} event={event} now={now} />
+        ))}
+        {home.latest.length === 0 && <li class="soft">No forecasts yet.</li>}
+      </ol>
+    </div>
+  </section>
+);
+
+const HomeBody = ({ home, public_url, now }: BodyProps) => (
+  <>
+    <Intro home={home} now={now} />
+    {home.steps !== null ? (
+      <Checklist steps={home.steps} />
+    ) : (
+      <>
+        {home.moving.length > 0 && <Moving questions={home.moving} />}
+        <div class="two-thirds">
+          <Questions home={home} now={now} />
+          <Ticker home={home} now={now} />
+        </div>
+        <div class="grid">
+          <section>
+            <h2>Top agents</h2>
+            <Ranks rows={home.top} metric={metrics.brier} />
+            <p>
+              <a href="/leaderboard">Full leaderboard</a>
+            </p>
+          </section>
+          <section>
+            <h2>Model families</h2>
+            <Ranks rows={home.families} metric={metrics.relative} />
+            <p>
+              <a href="/leaderboard?of=families&amp;by=relative">Compare families</a>
+            </p>
+          </section>
+        </div>
+      </>
+    )}
+    <Connect public_url={public_url} />
   </>
 );
 
@@ -229,14 +415,16 @@ export const home = route({
   ...public_page,
   id: 'homePage',
   path: '/',
+  query: Type.Object({ list: Type.Optional(Type.String({ maxLength: 512 })) }),
   async handle(ctx, deps) {
     const now = deps.clock();
-    const home = await readHome(apiOf(ctx, deps), now);
+    const home = await readHome(apiOf(ctx, deps), listOf(ctx.query.list));
     return renderPage(deps, {
       title: 'Prediction Forum: AI agents forecast, with reasoning and a public record',
       path: '/',
       headers: { Link: front_links },
       head: <link rel="api-catalog" href="/.well-known/api-catalog" />,
+      scripts: ['chart.js'],
       live: topicsOf(home),
       json_ld: {
         '@context': 'https://schema.org',

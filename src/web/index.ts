@@ -8,6 +8,7 @@ import { agent } from './agent.js';
 import { agents } from './agents.js';
 import { assets, icons } from './assets.js';
 import { calibration } from './calibration.js';
+import { compare } from './compare.js';
 import { data } from './data.js';
 import { discovery_routes } from './discovery.js';
 import { embed_builder } from './embed-builder.js';
@@ -55,6 +56,7 @@ export const routes: readonly Route<PageDeps>[] = [
   agents,
   agent,
   family,
+  compare,
   ...insights_pages,
   calibration,
   method,

@@ -98,8 +98,8 @@ const Resolved = ({ day }: { day: Day }) => {
       <p>
         {countText(total, 'question')} resolved.{' '}
         {scored > 0 &&
-          `The crowd was better than always saying 50% on ${better_than_even} of ${scored}: Brier score ` +
-            `${brier(crowd_brier)}, against ${brier(even_brier)} for 50% and ${brier(median_agent_brier)} ` +
+          `The crowd was better than an even guess on ${better_than_even} of ${scored}: Brier score ` +
+            `${brier(crowd_brier)}, against ${brier(even_brier)} for the even guess and ${brier(median_agent_brier)} ` +
             'for the median agent (lower is better).'}
       </p>
       <div>

@@ -1,4 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
+import type { ComponentChildren } from 'preact';
 import type { Operations } from '#client/wire.js';
 import { csvLine } from '../features/exports/index.js';
 import { type Metric, metrics, reference_names } from '../features/leaderboards/metrics.js';
@@ -83,15 +84,34 @@ const readFilled = async (api: Api, chosen: Chosen, cursor?: string | null) => {
 
 const reference_notes: Readonly<Record<string, string>> = {
   crowd: 'all forecasts of a question combined',
-  even: 'the score without any knowledge',
+  even: 'the same chance for every answer',
   market: 'market prices, for comparison',
 };
+
+/** The row's id on the comparison page, which compares agents and families only. */
+const comparedId = ({ kind, user_id, name }: Entry): string | null =>
+  kind === 'family' ? name : user_id;
+
+/** A form around a board. It opens the comparison of two selected rows. */
+const CompareForm = ({ children }: { children: ComponentChildren }) => (
+  <form action="/compare">
+    {children}
+    <p class="row">
+      <button type="submit">Compare</button>
+      <span class="soft">Select two forecasters first.</span>
+    </p>
+  </form>
+);
 
 const Who = ({ row }: { row: Entry }) => {
   const { kind, user_id, name, model, model_family } = row;
   const note = reference_notes[kind];
+  const id = comparedId(row);
   return (
     <td class="who">
+      {id !== null && (
+        <input type="checkbox" name="row" value={id} aria-label={`Compare ${name}`} />
+      )}{' '}
       {user_id !== null ? (
         <a href={`/agents/${user_id}`} dir="auto">
           {name}
@@ -211,6 +231,17 @@ const DebaterTable = ({ rows }: { rows: readonly Entry[] }) => (
   </table>
 );
 
+const Table = ({ rows, chosen: { of, by } }: { rows: readonly Entry[]; chosen: Chosen }) => {
+  const table =
+    of === 'debaters' ? (
+      <DebaterTable rows={rows} />
+    ) : (
+      <ScoreTable rows={rows} metric={metrics[by]} />
+    );
+  const is_comparable = rows.some((row) => comparedId(row) !== null);
+  return is_comparable ? <CompareForm>{table}</CompareForm> : table;
+};
+
 const tabs = [
   ['agents', 'Agents'],
   ['families', 'Families'],
@@ -296,6 +327,7 @@ const Body = ({
     <>
       <h1>Leaderboard</h1>
       <Choices
+        look="tabs"
         label="Board"
         path="/leaderboard"
         query={{ of }}
@@ -335,10 +367,8 @@ const Body = ({
               ? 'No upvotes yet.'
               : 'No ranks yet. Most boards need ten resolved forecasts.'}
         </p>
-      ) : of === 'debaters' ? (
-        <DebaterTable rows={rows} />
       ) : (
-        <ScoreTable rows={rows} metric={metric} />
+        <Table rows={rows} chosen={chosen} />
       )}
       {hidden > 0 && rows.length > 0 && (
         <p class="soft">

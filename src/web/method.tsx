@@ -25,7 +25,8 @@ const first_mixtures: Mixtures = {
   number: first_mixture('number'),
 };
 
-const words: Readonly<Record<string, string>> = {
+/** Names of the candidates for people. */
+export const candidate_names: Readonly<Record<string, string>> = {
   median: 'Median of the stated chances',
   mean_log_odds: 'Mean of the log odds, each owner alike',
   pooled: 'Pool: mean of the log odds with limited weights, made more extreme',
@@ -66,7 +67,7 @@ const Scores = ({
         <tbody>
           {mixture.candidates.map(({ name, weight, loss }) => (
             <tr key={name}>
-              <th scope="row">{words[name] ?? name}</th>
+              <th scope="row">{candidate_names[name] ?? name}</th>
               <td class="n">{(100 * weight).toFixed(1)}%</td>
               <td class="n">{lossText(loss)}</td>
             </tr>

@@ -63,6 +63,7 @@ const policyOf = (public_url: string): string => {
     "script-src 'self'",
     "style-src 'self'",
     "img-src 'self' data:",
+    "font-src 'self'",
     // In older browsers 'self' does not include WebSockets.
     `connect-src 'self' ws://${host} wss://${host}`,
     "frame-src 'self'",
@@ -87,7 +88,15 @@ const Head = ({ parts, public_url }: { parts: PageParts; public_url: string }) =
       <title>{full_title}</title>
       <meta name="description" content={description} />
       {parts.is_private && <meta name="robots" content="noindex" />}
+      <script type="module" async {...{ blocking: 'render' }} src={assetPath('theme.js')} />
       <link rel="stylesheet" href={assetPath('style.css')} />
+      <link
+        rel="preload"
+        href={assetPath('inter.woff2')}
+        as="font"
+        type="font/woff2"
+        crossOrigin="anonymous"
+      />
       <link rel="icon" href="/favicon.svg" type="image/svg+xml" />
       {url !== undefined && <link rel="canonical" href={url} />}
       <link
@@ -133,9 +142,9 @@ const Header = ({ section }: { section: Section | undefined }) => (
     <div class="wide">
       <a class="brand" href="/">
         <img src="/favicon.svg" width="24" height="24" alt="" />
-        {name}
+        <span>{name}</span>
       </a>
-      <nav aria-label="Main">
+      <nav id="menu" popover="auto" aria-label="Main">
         {Object.entries(sections).map(([id, [href, label]]) => (
           <a key={id} href={href} aria-current={id === section ? 'page' : undefined}>
             {label}
@@ -156,6 +165,9 @@ const Header = ({ section }: { section: Section | undefined }) => (
           />
         </form>
       </search>
+      <button class="plain menu" type="button" popovertarget="menu">
+        Menu
+      </button>
     </div>
   </header>
 );
@@ -171,6 +183,7 @@ const Footer = () => (
       <a href="/feed.xml">Feed</a>
       <a href="/docs">API</a>
       <a href="/llms.txt">For agents</a>
+      <button class="text" type="button" id="theme-switch" hidden />
     </div>
   </footer>
 );

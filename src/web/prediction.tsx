@@ -18,7 +18,7 @@ import {
 import { Lost, Pager, Scroll } from './parts/lists.js';
 import { Prose, Sources } from './parts/prose.js';
 import { outcomeText, valueText } from './parts/question-row.js';
-import { type PlotLine, type PlotScale, PlotTable, TimePlot } from './parts/time-plot.js';
+import { type PlotLine, type PlotScale, PlotTable, TimeChart } from './parts/time-chart.js';
 import { type Question, status_words } from './question-chart.js';
 
 /** The page of a forecast: its reasoning, its revisions, and how its score was calculated. */
@@ -233,7 +233,7 @@ const Revisions = ({ page, now }: { page: Page; now: Date }) => {
   const kind = question.range === null ? 'percent' : question_type === 'date' ? 'date' : 'number';
   const scale: PlotScale = { low: min, high: max, kind, text };
   const name = prediction.selected_option ?? (question.range === null ? 'Chance of Yes' : 'Median');
-  const lines: PlotLine[] = [{ name, points }];
+  const lines: PlotLine[] = [{ name, series: 0, points }];
   const from = points[0]?.at ?? 0;
   const ended = new Date(question.resolved_at ?? question.closes_at).getTime();
   const to = Math.max(Math.min(now.getTime(), ended), (points.at(-1)?.at ?? 0) + 60_000);
@@ -242,7 +242,7 @@ const Revisions = ({ page, now }: { page: Page; now: Date }) => {
       <h2 id="revisions-title">Revisions</h2>
       {points.length > 1 && (
         <div class="chart">
-          <TimePlot
+          <TimeChart
             from={from}
             to={to}
             scale={scale}

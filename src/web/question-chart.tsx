@@ -1,10 +1,11 @@
 import type { Operations } from '#client/wire.js';
 import { percentText } from '../kit/format.js';
+import { drawDensity, numberAxis, timeAxis } from '../kit/svg-chart.js';
 import type { Api } from './page-route.js';
-import { countText, Family, familyClass } from './parts/figures.js';
+import { countText, Family, familyClass, familyIndex } from './parts/figures.js';
 import type { Forecast } from './parts/forecast.js';
 import { Choices, type Query } from './parts/lists.js';
-import { forecastText, valueText } from './parts/question-row.js';
+import { forecastText, outcomeText, valueText } from './parts/question-row.js';
 import {
   type PlotBand,
   PlotLegend,
@@ -12,8 +13,8 @@ import {
   type PlotPoint,
   type PlotScale,
   PlotTable,
-  TimePlot,
-} from './parts/time-plot.js';
+  TimeChart,
+} from './parts/time-chart.js';
 
 /** The charts of a question: its forecast over time, and the current forecasts of its agents. */
 
@@ -127,18 +128,17 @@ const linesOf = (question: Question, { all, families }: Charts, from: number): P
     const name = at >= 0 ? `All agents: ${all.options[at]}` : 'All agents';
     const total = at >= 0 ? ofOption(at) : headline;
     return [
-      { name, class: 'total', points: pointsOf(all.points, from, total) },
-      ...families.map(([family, { points }], n) => ({
+      { name, series: 'total' as const, points: pointsOf(all.points, from, total) },
+      ...families.map(([family, { points }]) => ({
         name: family,
-        series: n + 1,
-        class: familyClass(family),
+        series: familyIndex(family),
         points: pointsOf(points, from, ofFamily),
       })),
     ];
   }
   if (question.question_type !== 'multi') {
     const name = isNumber(question) ? 'Median' : 'Chance of Yes';
-    return [{ name, points: pointsOf(all.points, from, headline) }];
+    return [{ name, series: 0, points: pointsOf(all.points, from, headline) }];
   }
   return leadersOf(all).map((option, series) => ({
     name: all.options[option] ?? '',
@@ -179,24 +179,31 @@ const bandsOf = (question: Question, { all, families }: Charts, from: number): P
       ];
 };
 
-/**
- * Percent charts always show 0–100 %. Numeric and date charts show the part of the range that
- * the values cover, with a margin.
- */
+/** Smallest range of a percent axis, so that small moves look small. */
+const min_range = 20;
+
+/** Widens a range of percentages to full tens within 0 and 100. */
+const fitPercent = (low: number, high: number) => {
+  const room = Math.max(0, min_range - (high - low)) / 2;
+  const [least, most] = [Math.floor((low - room) / 10) * 10, Math.ceil((high + room) / 10) * 10];
+  return { low: Math.max(0, least), high: Math.min(100, most) };
+};
+
+/** The axis shows the part of the range that the lines and bands cover, with a margin. */
 const scaleOf = (
   question: Question,
   lines: readonly PlotLine[],
   bands: readonly PlotBand[],
 ): PlotScale => {
-  if (!isNumber(question)) {
-    return { low: 0, high: 100, kind: 'percent', text: (value) => percentText(value) };
-  }
-  const [min = 0, max = 1] = [levelOf(question.range?.min), levelOf(question.range?.max)];
   const values = [
     ...lines.flatMap(({ points }) => points.map(({ value }) => value)),
     ...bands.flatMap(({ spans }) => spans.flatMap(({ low, high }) => [low, high])),
   ];
   const [least, most] = [Math.min(...values), Math.max(...values)];
+  if (!isNumber(question)) {
+    return { ...fitPercent(least, most), kind: 'percent', text: (value) => percentText(value) };
+  }
+  const [min = 0, max = 1] = [levelOf(question.range?.min), levelOf(question.range?.max)];
   const room = Math.max((most - least) * 0.15, ((max as number) - (min as number)) / 50);
   const is_date = question.question_type === 'date';
   return {
@@ -233,31 +240,66 @@ const summaryOf = (lines: readonly PlotLine[], { text }: PlotScale): string => {
   return `${parts.join('; ')}.`;
 };
 
-export const ChartSection = ({
-  question,
-  charts,
-  query,
-  path,
-  now,
-}: {
-  question: Question;
-  charts: Charts;
-  query: Query;
-  path: string;
-  now: Date;
-}) => {
+/** The times of forecasts and of their latest revisions. */
+const rugOf = (forecasts: readonly Forecast[]) =>
+  forecasts.flatMap(({ created_at, revised_at }) => [
+    { at: Date.parse(created_at), is_revision: false },
+    ...(revised_at === null ? [] : [{ at: Date.parse(revised_at), is_revision: true }]),
+  ]);
+
+interface ChartProps {
+  readonly question: Question;
+  readonly charts: Charts;
+  readonly forecasts: readonly Forecast[];
+  readonly query: Query;
+  readonly path: string;
+  readonly now: Date;
+}
+
+/** Everything that the chart and its table show in the chosen range. */
+const shownOf = ({ question, charts, query, now }: Omit<ChartProps, 'forecasts' | 'path'>) => {
   const { points } = charts.all;
-  const range = String(query['range'] ?? 'all');
-  const { from, to } = spanOf(question, points, range, now);
-  const lines = linesOf(question, charts, from);
-  const bands = bandsOf(question, charts, from);
-  const scale = scaleOf(question, lines, bands);
-  const summary = summaryOf(lines, scale);
+  const span = spanOf(question, points, String(query['range'] ?? 'all'), now);
+  const lines = linesOf(question, charts, span.from);
+  const bands = bandsOf(question, charts, span.from);
+  return { ...span, lines, bands, scale: scaleOf(question, lines, bands) };
+};
+
+/** The chart without its legend and choices. */
+export const QuestionPlot = ({
+  place,
+  ...props
+}: Omit<ChartProps, 'path'> & { place?: 'page' | 'card' }) => {
+  const { question, charts, forecasts } = props;
+  const { from, to, lines, bands, scale } = shownOf(props);
+  const outcome = outcomeText(question);
+  const resolved_at = outcome === null ? null : question.resolved_at;
+  return (
+    <TimeChart
+      place={place}
+      label={summaryOf(lines, scale)}
+      from={from}
+      to={to}
+      scale={scale}
+      lines={lines}
+      bands={bands}
+      rug={rugOf(forecasts)}
+      counts={charts.all.points.map(({ at, count }) => ({ at: Date.parse(at), value: count }))}
+      end={resolved_at === null ? undefined : { at: Date.parse(resolved_at), label: `${outcome}` }}
+    />
+  );
+};
+
+export const ChartSection = ({ path, ...props }: ChartProps) => {
+  const { question, query } = props;
+  const { lines, bands, scale } = shownOf(props);
+  const is_by_family = query['series'] === 'families';
   const is_folded = question.question_type === 'multi' && question.options.length > lines.length;
   return (
-    <section aria-labelledby="chart-title" data-live="chart">
-      <h2 id="chart-title">Forecast over time</h2>
-      <div class="row">
+    <section class="chart" aria-label="Forecast over time" data-live="chart">
+      <QuestionPlot {...props} />
+      {lines.length > 1 && <PlotLegend lines={lines} text={scale.text} />}
+      <div class="row chart-choices">
         <Choices
           label="Time shown"
           path={path}
@@ -274,22 +316,74 @@ export const ChartSection = ({
           choices={series_choices(question.question_type === 'multi')}
         />
       </div>
-      <div class="chart">
-        <PlotLegend lines={lines} text={scale.text} />
-        <TimePlot label={summary} from={from} to={to} scale={scale} lines={lines} bands={bands} />
-        <p class="soft">
-          <small class="plot-at">
-            {summary}
-            {bands.length === 1 && ' The band shows the middle 50% of the forecasts.'}
-            {bands.length === 2 && ' The bands show the 50% and 90% ranges.'}
-            {is_folded && query['series'] !== 'families' && ' Only the leading options are shown.'}
-          </small>
-        </p>
-        <details id="chart-table">
-          <summary>Show as table</summary>
-          <PlotTable lines={lines} text={scale.text} />
-        </details>
-      </div>
+      <p class="soft">
+        <small>
+          {bands.length === 1 && 'The band shows the middle 50% of the forecasts. '}
+          {bands.length === 2 && 'The bands show the 50% and 90% ranges. '}
+          {is_folded && !is_by_family && 'Only the leading options are shown. '}
+          Ticks at the bottom are forecasts; longer ones are revisions.
+        </small>
+      </p>
+    </section>
+  );
+};
+
+/** The figures of the chart as a table. */
+export const ChartTable = (props: Omit<ChartProps, 'forecasts' | 'path'>) => {
+  const { lines, scale } = shownOf(props);
+  return <PlotTable lines={lines} text={scale.text} />;
+};
+
+const density_sizes = [
+  { look: 'wide-plot', width: 740, height: 190, ticks: 6 },
+  { look: 'narrow-plot', width: 350, height: 150, ticks: 3 },
+] as const;
+
+/** Draws how likely the crowd thinks each number or date is. */
+export const Density = ({
+  question,
+  consensus: { linear_pool, headline },
+  forecasts,
+}: {
+  question: Question;
+  consensus: Consensus;
+  forecasts: readonly Forecast[];
+}) => {
+  if (linear_pool === undefined || headline === undefined) return null;
+  const [min, max] = [levelOf(linear_pool.min), levelOf(linear_pool.max)];
+  if (min === null || max === null) return null;
+  const { p25, p50, p75 } = headline;
+  const [low, middle, high] = [p25, p50, p75].map((value) => valueText(value, question));
+  const drawn = {
+    desc: `How likely each value is: median ${middle}, 50% between ${low} and ${high}`,
+    cdf: linear_pool.cdf.map((percent) => percent / 100),
+    quartiles: [p25, p50, p75].map((value) => ({
+      at: levelOf(value) ?? min,
+      label: `${valueText(value, question)}`,
+    })),
+    medians: forecasts.flatMap(({ quartiles }) => {
+      const at = levelOf(quartiles?.[1]);
+      return at === null ? [] : [at];
+    }),
+  };
+  const axisOf = question.question_type === 'date' ? timeAxis : numberAxis;
+  return (
+    <section class="chart" aria-label="Distribution of the forecast" data-live="density">
+      {density_sizes.map(({ look, ticks, ...size }) => (
+        <div
+          key={look}
+          class={look}
+          dangerouslySetInnerHTML={{
+            __html: drawDensity({ ...drawn, ...size, x: axisOf(min, max, ticks) }),
+          }}
+        />
+      ))}
+      <p class="soft">
+        <small>
+          The chances stated by all agents together: the area over a range is its chance. Lines: the
+          median and the middle 50% of the headline. Ticks below: the medians of agents.
+        </small>
+      </p>
     </section>
   );
 };
@@ -301,12 +395,7 @@ export const ChartSection = ({
 const placeOf = (forecast: Forecast, question: Question, leader: string | null): number | null => {
   const { probability, prediction, confidence, probabilities, selected_option, quartiles } =
     forecast;
-  if (quartiles !== null) {
-    const [min, max] = [levelOf(question.range?.min), levelOf(question.range?.max)];
-    const middle = levelOf(quartiles[1]);
-    if (min === null || max === null || middle === null) return null;
-    return Math.min(100, Math.max(0, ((middle - min) / (max - min)) * 100));
-  }
+  if (quartiles !== null) return placeInRange(question, quartiles[1]);
   if (leader !== null) {
     if (probabilities !== null) return probabilities[leader] ?? 0;
     return selected_option === leader
@@ -314,6 +403,57 @@ const placeOf = (forecast: Forecast, question: Question, leader: string | null):
       : (100 - confidence) / (question.options.length - 1);
   }
   return probability ?? (prediction ? confidence : 100 - confidence);
+};
+
+/** The families with their number of forecasts and their mean or median, the largest first. */
+const familiesOf = (question: Question, { model_breakdown, leading_option }: Consensus) => {
+  const at = question.options.indexOf(leading_option ?? '');
+  return [...model_breakdown]
+    .sort((a, b) => b.count - a.count)
+    .map(({ model_family, count, quantiles, mean_probability, option_probabilities }) => {
+      const middle = quantiles?.p50 ?? (at < 0 ? mean_probability : option_probabilities?.[at]);
+      return {
+        model_family,
+        count,
+        text: quantiles === undefined ? percentText(Number(middle)) : shortText(middle, question),
+        place: placeInRange(question, middle),
+      };
+    });
+};
+
+/** A number without its unit, for narrow columns. */
+const shortText = (value: string | number | null | undefined, question: Question): string =>
+  forecastText(value, { ...question, range: question.range && { ...question.range, unit: null } });
+
+const shown_lines = 8;
+
+/** Shows the mean or median of the largest families beside the forecast of the crowd. */
+export const FamilyLines = ({
+  question,
+  consensus,
+}: {
+  question: Question;
+  consensus: Consensus;
+}) => {
+  const crowd = placeInRange(question, consensus.forecast);
+  return (
+    <ul class="strips" aria-label="Forecasts by model family">
+      {familiesOf(question, consensus)
+        .slice(0, shown_lines)
+        .map(({ model_family, text, place }) => (
+          <li key={model_family}>
+            <Family family={model_family} />
+            <Strip
+              places={place === null ? [] : [place]}
+              crowd={crowd}
+              family={model_family}
+              label={`${model_family}: ${text}`}
+            />
+            <strong class="n">{text}</strong>
+          </li>
+        ))}
+    </ul>
+  );
 };
 
 /** Shows a row for each model family, with one dot for each agent's forecast. */
@@ -326,22 +466,16 @@ export const StripSection = ({
   consensus: Consensus;
   forecasts: readonly Forecast[];
 }) => {
-  const { leading_option, model_breakdown } = consensus;
-  const at = question.options.indexOf(leading_option ?? '');
-  const rows = [...model_breakdown]
-    .sort((a, b) => b.count - a.count)
-    .map((row) => {
-      const middle =
-        row.quantiles !== undefined
-          ? valueText(row.quantiles.p50, question)
-          : percentText(at < 0 ? row.mean_probability : row.option_probabilities?.[at]);
-      const places = forecasts
-        .filter(({ model_family }) => model_family === row.model_family)
-        .map((one) => placeOf(one, question, leading_option))
-        .filter((place) => place !== null);
-      return { ...row, middle, places };
-    });
+  const { leading_option } = consensus;
+  const rows = familiesOf(question, consensus).map((row) => ({
+    ...row,
+    places: forecasts
+      .filter(({ model_family }) => model_family === row.model_family)
+      .map((one) => placeOf(one, question, leading_option))
+      .filter((place) => place !== null),
+  }));
   const is_all = forecasts.length >= consensus.total_predictions;
+  const crowd = placeInRange(question, consensus.forecast);
   const ends = isNumber(question)
     ? [question.range?.min, question.range?.max].map((end) => forecastText(end, question))
     : ['0%', '100%'];
@@ -357,19 +491,21 @@ export const StripSection = ({
             (its chance of <bdi>{leading_option}</bdi>)
           </>
         )}
-        . The number beside the dots is the {isNumber(question) ? 'median' : 'mean'} of the family.
+        . The number beside the dots is the {isNumber(question) ? 'median' : 'mean'} of the family,
+        and the line is the forecast of the crowd.
       </p>
       <ul class="strips">
-        {rows.map(({ model_family, count, middle, places }) => (
+        {rows.map(({ model_family, count, text, places }) => (
           <li key={model_family}>
             <Family family={model_family} />
             <Strip
               places={places}
+              crowd={crowd}
               family={model_family}
-              label={`${countText(count, 'forecast')} of ${model_family}, ${middle}`}
+              label={`${countText(count, 'forecast')} of ${model_family}, ${text}`}
             />
             <span class="n">
-              <strong>{middle}</strong> <span class="soft">· {countText(count, 'agent')}</span>
+              <strong>{text}</strong> <span class="soft">· {countText(count, 'agent')}</span>
             </span>
           </li>
         ))}
@@ -385,13 +521,25 @@ export const StripSection = ({
   );
 };
 
-/** Draws dots on a line from 0 to 100. */
+/** Returns the position from 0 to 100 of a chance, or of a value within the question's range. */
+const placeInRange = (question: Question, value: string | number | null | undefined) => {
+  if (!isNumber(question)) return levelOf(value);
+  const [min, max, at] = [question.range?.min, question.range?.max, value].map(levelOf);
+  if (min == null || max == null || at == null) return null;
+  return Math.min(100, Math.max(0, ((at - min) / (max - min)) * 100));
+};
+
+const stripX = (place: number): string => `${(1.5 + place * 0.97).toFixed(1)}%`;
+
+/** Draws dots on a line from 0 to 100, and the crowd as a line across. */
 export const Strip = ({
   places,
+  crowd,
   family,
   label,
 }: {
   places: readonly number[];
+  crowd: number | null;
   family: string;
   label: string;
 }) => (
@@ -403,8 +551,9 @@ export const Strip = ({
     height="24"
   >
     <line class="grid" x1="0" x2="100%" y1="12" y2="12" />
+    {crowd !== null && <line class="crowd" x1={stripX(crowd)} x2={stripX(crowd)} y1="0" y2="24" />}
     {places.map((place, n) => (
-      <circle key={n} cx={`${(1.5 + place * 0.97).toFixed(1)}%`} cy="12" r="5" />
+      <circle key={n} cx={stripX(place)} cy="12" r="5" />
     ))}
   </svg>
 );

@@ -1,9 +1,12 @@
 import type { Operations } from '#client/wire.js';
+import { grouped, percentText } from '../kit/format.js';
+import { candidate_names } from './method.js';
 import { Change, countText, Time } from './parts/figures.js';
 import { OptionBars } from './parts/forecast.js';
+import { linkTo } from './parts/lists.js';
 import { Prose } from './parts/prose.js';
 import { forecastText, outcomeText, valueText, verdictOf } from './parts/question-row.js';
-import type { Consensus, Question } from './question-chart.js';
+import { type Consensus, FamilyLines, type Question } from './question-chart.js';
 
 /** The current forecast or, after the resolution, the outcome and whether the crowd was right. */
 
@@ -76,6 +79,49 @@ const Over = ({ question, consensus, brief }: HeroProps) => {
   );
 };
 
+/**
+ * Says how the headline is made, in a box that opens without a script, with the figures that it
+ * is made of.
+ */
+const How = ({ question, consensus }: Pick<HeroProps, 'question' | 'consensus'>) => {
+  const { forecast, leading_option, options = [], candidates = [] } = consensus;
+  const leader = options.find(({ option }) => option === leading_option);
+  const rows: readonly (readonly [string, string | number | null])[] = [
+    ['Headline', forecast],
+    ...candidates.map((one) => [candidate_names[one.name] ?? one.name, one.forecast] as const),
+    ['Mean of the stated chances', (leader ?? consensus).mean_probability],
+  ];
+  return (
+    <>
+      <button class="text" type="button" popovertarget="how">
+        How is this made?
+      </button>
+      <div id="how" popover="auto">
+        <p>
+          The headline combines {countText(consensus.total_predictions, 'forecast')}
+          {candidates.length > 0 &&
+            ' as the weighted mean of the averages below. Averages that did better on resolved questions weigh more'}
+          .
+        </p>
+        <table>
+          <tbody>
+            {rows.map(
+              ([name, value]) =>
+                value !== null && (
+                  <tr key={name}>
+                    <th scope="row">{name}</th>
+                    <td class="n">{forecastText(value, question)}</td>
+                  </tr>
+                ),
+            )}
+          </tbody>
+        </table>
+        <a href="/method">The method and its weights</a>
+      </div>
+    </>
+  );
+};
+
 const Expected = ({ question, consensus, brief }: HeroProps) => {
   const { forecast, leading_option, total_predictions, headline } = consensus;
   const changeOf = (window: string): number | null =>
@@ -104,43 +150,11 @@ const Expected = ({ question, consensus, brief }: HeroProps) => {
         )}
         <span>{countText(total_predictions, 'forecast')}</span>
         {consensus.contested && <span>contested</span>}
+        <How question={question} consensus={consensus} />
       </p>
     </>
   );
 };
-
-/** Returns other figures for comparison with the headline. */
-const othersOf = ({ options = [], candidates = [], ...consensus }: Consensus) => {
-  if (consensus.headline !== undefined) {
-    return candidates.map(({ name, forecast }) => [name.replace('_', ' '), forecast] as const);
-  }
-  const leader = options.find(({ option }) => option === consensus.leading_option);
-  const of_options = candidates.find(({ name }) => name === 'median')?.forecast ?? null;
-  return [
-    ['median', leader === undefined ? consensus.median_probability : of_options],
-    ['mean', (leader ?? consensus).mean_probability],
-  ] as const;
-};
-
-const Method = ({ question, consensus }: Pick<HeroProps, 'question' | 'consensus'>) => (
-  <>
-    <p class="facts">
-      {othersOf(consensus).map(
-        ([name, value]) =>
-          value !== null && (
-            <span key={name}>
-              {name} {forecastText(value, question)}
-            </span>
-          ),
-      )}
-    </p>
-    <p class="soft">
-      {consensus.method === 'mixture-1' &&
-        'The forecast combines several averages. Averages that did better on resolved questions weigh more. '}
-      <a href="/method">How it is made</a>
-    </p>
-  </>
-);
 
 export const Hero = (props: HeroProps) => {
   const { question, consensus } = props;
@@ -156,12 +170,6 @@ export const Hero = (props: HeroProps) => {
           <strong>–</strong> <span>no forecasts yet</span>
         </p>
       )}
-      {consensus.total_predictions > 0 && (
-        <>
-          <Bars question={question} consensus={consensus} />
-          <Method question={question} consensus={consensus} />
-        </>
-      )}
       {question.status === 'closed' && (
         <p>
           Agents can no longer forecast this question. It resolves by{' '}
@@ -169,5 +177,65 @@ export const Hero = (props: HeroProps) => {
         </p>
       )}
     </div>
+  );
+};
+
+const shown_families = 8;
+
+/** The crowd in figures, beside the chart: chances by option, spread, and the largest families. */
+export const Crowd = ({
+  question,
+  consensus,
+  path,
+}: {
+  question: Question;
+  consensus: Consensus;
+  path: string;
+}) => {
+  const { total_predictions, model_breakdown, p25, p75, headline } = consensus;
+  const numbers: readonly (readonly [string, string | null])[] = [
+    [countText(total_predictions, 'agent').replace(/^\S+ /, ''), grouped(total_predictions)],
+    ['model families', grouped(model_breakdown.length)],
+    question.question_type === 'binary'
+      ? ['middle half', `${percentText(p25)} to ${percentText(p75)}`]
+      : ['', null],
+    headline === undefined
+      ? ['', null]
+      : [
+          '90% range',
+          `${valueText(headline.p5, question)} to ${valueText(headline.p95, question)}`,
+        ],
+  ];
+  return (
+    <aside class="crowd" data-live="crowd" aria-label="The crowd">
+      {total_predictions > 0 && (
+        <>
+          <ul class="numbers">
+            {numbers.map(
+              ([label, text]) =>
+                text !== null && (
+                  <li key={label}>
+                    <strong>{text}</strong> {label}
+                  </li>
+                ),
+            )}
+          </ul>
+          <Bars question={question} consensus={consensus} />
+          <FamilyLines question={question} consensus={consensus} />
+          {model_breakdown.length > shown_families && (
+            <p>
+              <a href={linkTo(path, { tab: 'families' })}>
+                All {countText(model_breakdown.length, 'family', 'families')}
+              </a>
+            </p>
+          )}
+        </>
+      )}
+      {question.status === 'open' && (
+        <a class="button" href={`${linkTo(path, { tab: 'data' })}#snippet-title`}>
+          Forecast this question
+        </a>
+      )}
+    </aside>
   );
 };

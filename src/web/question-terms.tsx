@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { Operations } from '#client/wire.js';
-import { Time } from './parts/figures.js';
+import { Ago, Time } from './parts/figures.js';
 import { linkTo } from './parts/lists.js';
 import { OutLink, Prose, safeUrl } from './parts/prose.js';
 import { valueText } from './parts/question-row.js';
@@ -12,14 +12,27 @@ type Changes = Operations['listChanges']['returns']['changes'];
 
 type Taxonomy = Operations['getTaxonomy']['returns'];
 
-export const Head = ({ question, taxonomy }: { question: Question; taxonomy: Taxonomy }) => {
-  const { status, category, subcategory, tags } = question;
+export const Head = ({
+  question,
+  taxonomy,
+  now,
+}: {
+  question: Question;
+  taxonomy: Taxonomy;
+  now: Date;
+}) => {
+  const { status, category, subcategory, tags, closes_at } = question;
   const pillar = taxonomy.find(({ slug }) => slug === category);
   const part = pillar?.subcategories.find(({ slug }) => slug === subcategory);
   return (
     <>
       <p class="row crumbs">
         <span class={`pill ${status}`}>{status_words[status]}</span>
+        {status === 'open' && (
+          <span>
+            closes <Ago at={closes_at} now={now} />
+          </span>
+        )}
         <a href={linkTo('/questions', { category })}>{pillar?.name ?? category}</a>
         {subcategory !== null && (
           <a href={linkTo('/questions', { category, subcategory })}>{part?.name ?? subcategory}</a>
@@ -30,10 +43,13 @@ export const Head = ({ question, taxonomy }: { question: Question; taxonomy: Tax
           </a>
         ))}
       </p>
-      <h1 dir="auto">{question.question}</h1>
+      <h1 dir="auto">{unbroken(question.question)}</h1>
     </>
   );
 };
+
+/** Keeps words such as `GPT-6` on one line. */
+const unbroken = (text: string): string => text.replaceAll(/(?<=\w)-(?=\w)/g, '\u2011');
 
 const Source = ({ question }: { question: Question }) => {
   const { resolution_source: source, resolution_url: url } = question;

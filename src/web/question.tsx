@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { question_faults, question_params } from '../features/questions/schema.js';
 import { preferredType } from '../http/accept.js';
 import { reply, replyRaw } from '../http/route.js';
-import { percentText } from '../kit/format.js';
+import { grouped, percentText } from '../kit/format.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { Threads, treesOf } from './parts/comments.js';
@@ -11,20 +11,23 @@ import { type AgentRecord, type Forecast, ForecastItem } from './parts/forecast.
 import { Choices, Lost, linkTo, Pager, type Query } from './parts/lists.js';
 import { Prose, Sources } from './parts/prose.js';
 import { forecastText, outcomeText, sideText } from './parts/question-row.js';
-import { ChartSection, readChart, StripSection } from './question-chart.js';
-import { Hero } from './question-hero.js';
+import { ChartSection, ChartTable, Density, readChart, StripSection } from './question-chart.js';
+import { Crowd, Hero } from './question-hero.js';
 import { Snippet } from './question-snippet.js';
 import { Head, Share, Terms } from './question-terms.js';
 
 /** The page of a question. At the same address, programs get JSON or Markdown. */
 
 const shown_forecasts = 10;
+/** Number of forecasts in the summary. */
+const newest_forecasts = 3;
 const shown_comments = 30;
 const shown_debates = 10;
 const max_dots = 100;
 
 const word = Type.Optional(Type.String({ maxLength: 512 }));
 const query_schema = Type.Object({
+  tab: word,
   range: word,
   series: word,
   sort: word,
@@ -33,11 +36,16 @@ const query_schema = Type.Object({
   comments_cursor: word,
 });
 
+/** The parts of the page below the chart. The first one is shown if the address names none. */
+const tab_names = ['summary', 'forecasts', 'discussion', 'families', 'data'] as const;
+type TabName = (typeof tab_names)[number];
+
 /** Reads the settings from the address and drops unknown values. */
 const readQuery = (given: Readonly<Record<string, string | undefined>>) => {
   const one = (name: string, known: readonly string[]): string | undefined =>
     known.find((value) => value === given[name]);
   return {
+    tab: one('tab', tab_names.slice(1)) as TabName | undefined,
     range: one('range', ['1d', '1w', '1m']),
     series: one('series', ['families']),
     sort: one('sort', ['top']),
@@ -73,21 +81,32 @@ const readRecords = async (api: Api, forecasts: readonly Forecast[]) => {
   return new Map<string, AgentRecord>(agents.map((agent) => [agent.id, agent]));
 };
 
+const readForecasts = async (api: Api, id: string, { tab, sort = 'new', cursor }: PageQuery) => {
+  const limit = tab === 'forecasts' ? shown_forecasts : newest_forecasts;
+  const paged = { limit, ...(cursor === undefined ? {} : { cursor }) };
+  const list = await api('listPredictions', {
+    params: { id },
+    query: { sort: sort as 'new', ...paged },
+  });
+  if (!list.ok) return null;
+  return { ...list.body, records: await readRecords(api, list.body.predictions) };
+};
+
 const readQuestionPage = async (api: Api, id: string, query: PageQuery) => {
   const params = { id };
+  const { tab = 'summary', range = 'all', series } = query;
   const { question, consensus } = await api.get('getQuestion', { params });
-  const { sort = 'new', cursor, range = 'all', series } = query;
-  const paged = { limit: shown_forecasts, ...(cursor === undefined ? {} : { cursor }) };
-  const [charts, brief, forecasts, dots, comments, disputes, changes, taxonomy] = await Promise.all(
+  const has_forecasts = tab === 'summary' || tab === 'forecasts';
+  const [charts, brief, dots, taxonomy, forecasts, comments, disputes, changes] = await Promise.all(
     [
       readChart(api, question, consensus, { range, by_family: series === 'families' }),
       api.get('getIntelBrief', { params }),
-      api('listPredictions', { params, query: { sort: sort as 'new', ...paged } }),
       api.get('listPredictions', { params, query: { limit: max_dots, reasoning: false } }),
-      readDiscussion(api, id, query),
+      api.get('getTaxonomy'),
+      has_forecasts ? readForecasts(api, id, query) : null,
+      tab === 'discussion' ? readDiscussion(api, id, query) : null,
       api.get('listDisputes', { params, query: { limit: 20 } }),
       api.get('listChanges', { params }),
-      api.get('getTaxonomy'),
     ],
   );
   return {
@@ -95,14 +114,14 @@ const readQuestionPage = async (api: Api, id: string, query: PageQuery) => {
     consensus,
     charts,
     brief,
+    taxonomy,
+    dots: dots.predictions,
+    /** Null if the tab does not show forecasts, or if the cursor is invalid. */
+    forecasts,
+    /** Null if the tab does not show comments, or if the cursor is invalid. */
     comments,
     disputes: disputes.disputes,
-    dots: dots.predictions,
     changes: changes.changes,
-    taxonomy,
-    /** Null if the cursor is invalid. */
-    forecasts: forecasts.ok ? forecasts.body : null,
-    records: await readRecords(api, forecasts.ok ? forecasts.body.predictions : []),
   };
 };
 type Page = Awaited<ReturnType<typeof readQuestionPage>>;
@@ -127,16 +146,12 @@ const Arguments = ({
       <ul class="cases">
         {all.map((one) => (
           <li key={one.prediction_id}>
-            <p dir="auto">{withoutNumbers(one.bottom_line.quote)}</p>
+            <p dir="auto">{withoutNumbers(one.evidence.quote || one.bottom_line.quote)}</p>
             <p class="facts">
               <a href={`/predictions/${one.prediction_id}`} dir="auto">
                 {one.user_name}
               </a>
-              {is_chance && (
-                <span dir="auto">
-                  {percentText(one.confidence)} {sideText(one.position)}
-                </span>
-              )}
+              {is_chance && <span dir="auto">{chanceText(one)}</span>}
             </p>
           </li>
         ))}
@@ -144,6 +159,12 @@ const Arguments = ({
     )}
   </div>
 );
+
+/** Returns the chance of Yes, or of the option that the agent chose. */
+const chanceText = ({ position, confidence }: Argument): string =>
+  position === 'YES' || position === 'NO'
+    ? `${percentText(position === 'YES' ? confidence : 100 - confidence)} Yes`
+    : `${percentText(confidence)} ${position}`;
 
 /** Removes the source numbers, such as `[2]`, that replace addresses in quotes. */
 const withoutNumbers = (quote: string): string => quote.replaceAll(/\s*\[\d{1,3}\]/g, '');
@@ -163,7 +184,7 @@ const Cases = ({ brief }: { brief: Page['brief'] }) => {
         : ['For the leading option', 'Against'];
   return (
     <section aria-labelledby="cases-title" data-live="cases">
-      <h2 id="cases-title">The case for and against</h2>
+      <h2 id="cases-title">{is_number ? 'Arguments' : 'The case for and against'}</h2>
       <div class="grid">
         <Arguments title={first} all={cases.for} is_chance={!is_number} />
         {(cases.against.length > 0 || !is_number) && (
@@ -195,12 +216,29 @@ interface BodyProps {
   readonly now: Date;
 }
 
-const Forecasts = ({ page, query, path, now }: BodyProps) => {
-  const { question, consensus, forecasts, records } = page;
+const ForecastList = ({ page: { forecasts, question }, path, query, now }: BodyProps) => {
+  if (forecasts === null) return <Lost to={linkTo(path, query, { cursor: undefined })} />;
+  if (forecasts.predictions.length === 0) return <p class="soft">No forecasts yet.</p>;
   return (
-    <section aria-labelledby="forecasts-title">
-      <h2 id="forecasts-title">Forecasts</h2>
-      {consensus.total_predictions > 1 && (
+    <ul class="forecasts">
+      {forecasts.predictions.map((forecast) => (
+        <ForecastItem
+          key={forecast.id}
+          forecast={forecast}
+          question={question}
+          now={now}
+          record={forecasts.records.get(forecast.user_id)}
+        />
+      ))}
+    </ul>
+  );
+};
+
+const Forecasts = (props: BodyProps) => {
+  const { page, query, path } = props;
+  return (
+    <section aria-label="Forecasts">
+      {page.consensus.total_predictions > 1 && (
         <Choices
           label="Order"
           path={path}
@@ -213,22 +251,8 @@ const Forecasts = ({ page, query, path, now }: BodyProps) => {
         />
       )}
       <div data-live="forecasts">
-        {forecasts === null && <Lost to={linkTo(path, query, { cursor: undefined })} />}
-        {forecasts?.predictions.length === 0 && <p class="soft">No forecasts yet.</p>}
-        {forecasts !== null && forecasts.predictions.length > 0 && (
-          <ul class="forecasts">
-            {forecasts.predictions.map((forecast) => (
-              <ForecastItem
-                key={forecast.id}
-                forecast={forecast}
-                question={question}
-                now={now}
-                record={records.get(forecast.user_id)}
-              />
-            ))}
-          </ul>
-        )}
-        <Pager path={path} query={query} next={forecasts?.next_cursor} />
+        <ForecastList {...props} />
+        <Pager path={path} query={query} next={page.forecasts?.next_cursor} />
       </div>
     </section>
   );
@@ -239,8 +263,7 @@ const Discussion = ({ page, query, path, now }: BodyProps) => {
   const to = (comments_cursor: string | undefined): string =>
     linkTo(path, query, { comments_cursor });
   return (
-    <section aria-labelledby="comments-title">
-      <h2 id="comments-title">Discussion</h2>
+    <section aria-label="Discussion">
       {page.question.comment_count > 0 && (
         <Choices
           label="Shown"
@@ -311,40 +334,128 @@ const Disputes = ({ page }: { page: Page }) => {
 /** A placeholder for a section that a live update may add to an open page. */
 const Later = ({ name }: { name: string }) => <div data-live={name} />;
 
+const Summary = (props: BodyProps) => {
+  const { page, query, path, now } = props;
+  const { question, consensus } = page;
+  return (
+    <div class="with-aside">
+      <aside>
+        <Terms question={question} now={now} changes={page.changes} />
+      </aside>
+      <div>
+        <Disputes page={page} />
+        <Cases brief={page.brief} />
+        <section aria-labelledby="newest-title">
+          <h2 id="newest-title">Newest forecasts</h2>
+          <div data-live="forecasts">
+            <ForecastList {...props} />
+          </div>
+          {consensus.total_predictions > newest_forecasts && (
+            <a href={linkTo(path, query, { tab: 'forecasts' })}>
+              All {countText(consensus.total_predictions, 'forecast')}
+            </a>
+          )}
+        </section>
+      </div>
+    </div>
+  );
+};
+
+const Families = ({ page: { question, consensus, dots } }: BodyProps) =>
+  consensus.total_predictions > 0 ? (
+    <StripSection question={question} consensus={consensus} forecasts={dots} />
+  ) : (
+    <div data-live="strip">
+      <p class="soft">No forecasts yet.</p>
+    </div>
+  );
+
+const Data = ({ page: { question, charts }, query, public_url, now }: BodyProps) => (
+  <div class="grid">
+    <div>
+      {question.status === 'open' && <Snippet question={question} public_url={public_url} />}
+      <Share question={question} public_url={public_url} />
+    </div>
+    <section aria-labelledby="table-title" data-live="table">
+      <h2 id="table-title">Forecast over time</h2>
+      <ChartTable question={question} charts={charts} query={query} now={now} />
+    </section>
+  </div>
+);
+
+const tab_parts = {
+  summary: Summary,
+  forecasts: Forecasts,
+  discussion: Discussion,
+  families: Families,
+  data: Data,
+} as const;
+
+const Count = ({ n }: { n: number }) => (n === 0 ? null : <small> {grouped(n)}</small>);
+
+const Tabs = ({ page: { question, consensus }, query, path }: BodyProps) => (
+  <div class="sticky" data-live="tabs">
+    <Choices
+      look="tabs"
+      label="Parts of this page"
+      path={path}
+      query={{ tab: query.tab, range: query.range, series: query.series }}
+      name="tab"
+      usual="summary"
+      choices={[
+        ['summary', 'Summary'],
+        [
+          'forecasts',
+          <>
+            Forecasts
+            <Count n={consensus.total_predictions} />
+          </>,
+        ],
+        [
+          'discussion',
+          <>
+            Discussion
+            <Count n={question.comment_count} />
+          </>,
+        ],
+        ['families', 'Families'],
+        ['data', 'Data and API'],
+      ]}
+    />
+  </div>
+);
+
 const Body = (props: BodyProps) => {
-  const { page, query, path, public_url, now } = props;
+  const { page, query, path, now } = props;
   const { question, consensus, charts, dots } = page;
+  const Part = tab_parts[query.tab ?? 'summary'];
+  const has_some = consensus.total_predictions > 0;
   return (
     <article class="question">
-      <Head question={question} taxonomy={page.taxonomy} />
-      <div class="with-aside">
+      <Head question={question} taxonomy={page.taxonomy} now={now} />
+      <div class="top-grid">
         <div>
           <Hero question={question} consensus={consensus} brief={page.brief} />
-          {consensus.total_predictions > 0 ? (
-            <ChartSection question={question} charts={charts} query={query} path={path} now={now} />
+          {has_some ? (
+            <>
+              <Density question={question} consensus={consensus} forecasts={dots} />
+              <ChartSection
+                question={question}
+                charts={charts}
+                forecasts={dots}
+                query={query}
+                path={path}
+                now={now}
+              />
+            </>
           ) : (
             <Later name="chart" />
           )}
         </div>
-        <aside>
-          <Terms question={question} now={now} changes={page.changes} />
-          <div class="last">
-            <Share question={question} public_url={public_url} />
-            {question.status === 'open' && <Snippet question={question} public_url={public_url} />}
-          </div>
-        </aside>
-        <div>
-          {consensus.total_predictions > 0 ? (
-            <StripSection question={question} consensus={consensus} forecasts={dots} />
-          ) : (
-            <Later name="strip" />
-          )}
-          <Cases brief={page.brief} />
-          <Forecasts {...props} />
-          <Discussion {...props} />
-          <Disputes page={page} />
-        </div>
+        <Crowd question={question} consensus={consensus} path={path} />
       </div>
+      <Tabs {...props} />
+      <Part {...props} />
     </article>
   );
 };

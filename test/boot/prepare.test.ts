@@ -88,7 +88,7 @@ const run = (folder: string, ...words: string[]): Promise<Outcome> => begin(fold
 t.test('the first start builds, the second only starts, in the same process', async (t) => {
   const folder = makeCheckout(t);
   const first = await run(folder, 'start', 'one', 'two');
-  t.match(first.output, /^Built in .*\nstarted one two\n$/);
+  t.match(first.output, /^✓ Built +\d+\.\d s\nstarted one two\n$/m);
   t.equal(first.code, 0);
   t.equal(readFileSync(path.join(folder, 'dist', 'src', 'lua', 'one-1.lua'), 'utf8'), 'return 1\n');
   const second = await run(folder, 'start');
@@ -116,7 +116,7 @@ t.test('the client package is built again where it is gone', async (t) => {
   const folder = makeCheckout(t);
   const built = addClient(folder);
   for (let n = 0; n < 2; n += 1) {
-    t.match((await run(folder, 'build')).output, /^Built in /);
+    t.match((await run(folder, 'build')).output, /^✓ Built /m);
     t.ok(existsSync(path.join(built, 'index.js')));
     t.ok(existsSync(path.join(built, 'index.d.ts')));
     rmSync(built, { recursive: true });
@@ -166,12 +166,12 @@ t.test('two starts at once build once', async (t) => {
     t.equal(code, 0);
     t.match(output, /started\n$/);
   }
-  t.equal(both.filter(({ output }) => output.includes('Built in')).length, 1);
+  t.equal(both.filter(({ output }) => output.includes('✓ Built')).length, 1);
   t.notOk(existsSync(path.join(folder, 'dist', '.lock')));
 });
 
 t.test('an unknown command is refused', async (t) => {
   const { code, output } = await run(makeCheckout(t), 'constructor');
   t.equal(code, 2);
-  t.match(output, /^There is no command constructor\. Use one of: start, /);
+  t.match(output, /^Unknown command "constructor"\.\nSee: prediction-forum --help\n$/);
 });

@@ -42,6 +42,7 @@ const queries: Readonly<Record<string, Readonly<Record<string, Value>>>> = {
   listPredictions: { sort: 'top', limit: 10 },
   listDiscussions: { tab: 'top' },
   leaderboard: { by: 'brier', of: 'models', period: '30d' },
+  compareForecasters: { a: 'claude', b: '$AGENT_ID' },
   listAgents: { family: 'claude', sort: 'points' },
   listEvents: { after: 0, topic: ['all'], limit: 50 },
   readDigests: { from: 0, limit: 20 },

@@ -56,6 +56,11 @@ const allowed: readonly (readonly [RegExp, readonly string[], string])[] = [
     'by a counter that changes too often for an index',
   ],
   [
+    /^select q\.id, q\.question, q\.options from questions q join question_counts n /,
+    ['questions', 'question_counts'],
+    'by the same counter, to compare two families',
+  ],
+  [
     /^with keys as .* q\.closes_at as key from questions q where (true|q\.status = 'resolved') and q\.status <> 'draft'/,
     ['questions'],
     'the closing times of questions that are not open have no index',
@@ -120,11 +125,21 @@ const filters: Readonly<Record<string, readonly string[]>> = {
   unread: ['true', 'false'],
 };
 
+const grown_agent = (n: number) => `01900000-0000-7000-8002-00000000000${n}`;
+/** Each kind of forecaster on each side. */
+const comparisons = [
+  { a: 'claude', b: 'gpt' },
+  { a: 'claude', b: grown_agent(1) },
+  { a: grown_agent(1), b: 'claude' },
+  { a: grown_agent(1), b: grown_agent(2) },
+];
+
 /** The query of the example, and then each value of a filter on its own. */
 const queriesOf = (route: Route, query: Readonly<Record<string, string>>) => {
   // No timer runs, so each call would compute the other boards from all scores.
   if (route.path.startsWith('/embed/leaderboard')) return [{ by: 'adjusted' }];
   if (route.path.includes('/leaderboard')) return [query, { by: 'adjusted' }];
+  if (route.path === '/api/compare') return comparisons;
   if (route.auth === 'admin') return [query];
   const changes = Object.entries(route.query?.properties ?? {}).flatMap(([name, schema]) =>
     (filters[name] ?? (schema['enum'] as readonly string[] | undefined) ?? []).map((value) => ({

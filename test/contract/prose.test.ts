@@ -160,7 +160,7 @@ t.test('comments are plain English', async (t) => {
 });
 
 /** Sample reasoning, in the words of many agents. */
-const voices = /predict-texts|quickstart-text|demo\/texts/;
+const voices = /predict-texts|quickstart-text|demo\/(agents|technology|industry|society)/;
 
 t.test('texts of the source are plain English', async (t) => {
   const sources = readSources(['src', 'clients/typescript/src', 'bench', 'examples'], kinds);

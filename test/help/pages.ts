@@ -62,6 +62,7 @@ export const publicPages = ({ question, prediction, agent }: Shown): readonly st
   `/agents/${agent}`,
   '/leaderboard',
   '/families/claude',
+  '/compare?a=claude&b=gpt',
   '/insights',
   `/insights/${new Date().toISOString().slice(0, 10)}`,
   '/calibration',

@@ -51,10 +51,15 @@ export const shapeOf = (line: string): string =>
 export const runBash = (script: string, env: Readonly<Record<string, string>>) =>
   new Promise<{ code: number; lines: readonly string[]; errors: string }>((resolve) => {
     const options = { cwd: project_root, env: { ...process.env, ...env }, timeout: 60_000 };
-    execFile('bash', ['-euo', 'pipefail', '-c', script], options, (error, output, errors) => {
-      const lines = output.split('\n').filter((line) => line !== '');
-      resolve({ code: error === null ? 0 : Number(error.code ?? 1), lines, errors });
-    });
+    execFile(
+      'bash',
+      ['--norc', '-euo', 'pipefail', '-c', script],
+      options,
+      (error, output, errors) => {
+        const lines = output.split('\n').filter((line) => line !== '');
+        resolve({ code: error === null ? 0 : Number(error.code ?? 1), lines, errors });
+      },
+    );
   });
 
 /** Runs an example module with Node, by default in the checkout, until it is stopped. */

@@ -93,6 +93,14 @@ t.test(
     child.kill('SIGINT');
     t.equal(await code, 0);
     t.same(processesOf(folder), []);
+    const steps = [
+      '✓ Postgres and Redis started ',
+      '✓ The database has the current schema ',
+      '✓ \\d processes are ready ',
+      'Prediction Forum is running at ',
+      `Stopped\\. Data is in ${folder}`,
+    ];
+    t.match(output(), new RegExp(steps.join('[^]*')), 'each step is named');
   },
 );
 
@@ -154,7 +162,7 @@ t.test('with stores that are given nothing is embedded; refusals are one sentenc
   t.equal(await refused.code, 1);
   t.equal(
     refused.output(),
-    `Port ${port} on 127.0.0.1 is in use. Stop the other program or set PORT.\n`,
+    `Port ${port} on 127.0.0.1 is in use. Stop the other program, or use another port: PORT=${port + 1} npm start\n`,
   );
   const first = launch(folder, given);
   const url = await first.url;

@@ -4,7 +4,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { Redis } from 'ioredis';
-import { checkout_commands, commands, nearestNames } from '../../src/boot/commands.mjs';
+import { checkout_commands, commands, nearestNames, sayUnknown } from '../../src/boot/commands.mjs';
 import { tallyKey } from '../../src/features/consensus/index.js';
 import { streamKey } from '../../src/features/events/log-entry.js';
 import { embeddedPostgresUrl } from '../../src/process/embedded/postgres.js';
@@ -20,7 +20,12 @@ import { until } from '../help/until.js';
 t.test('what is mistyped is refused with the nearest names', async (t) => {
   const names = [...Object.keys(commands), ...Object.keys(checkout_commands)];
   t.same(nearestNames('migrat', names), ['migrate']);
+  t.same(nearestNames('strat', names), ['start'], 'two letters are swapped');
   t.same(nearestNames('xxxxxxxx', names), []);
+  t.equal(sayUnknown('command', 'strat', names), 'Unknown command "strat". Did you mean "start"?');
+  t.equal(sayUnknown('command', 'xxxxxxxx', names), 'Unknown command "xxxxxxxx".');
+  t.equal(sayUnknown('action', 'x', ['add', 'list']), 'Unknown action "x". Use one of: add, list.');
+  t.equal(sayUnknown('action', '', ['add']), 'The action is missing. Use one of: add.');
   const [command, option, action, missing, bare] = await Promise.all([
     runProgram({}, 'verfy', '--json'),
     runProgram({}, 'verify', '--jsn'),
@@ -28,9 +33,17 @@ t.test('what is mistyped is refused with the nearest names', async (t) => {
     runProgram({}, 'export'),
     runProgram({}),
   ]);
-  t.match(command, { code: 2, errors: /Did you mean verify\?/, document: { ok: false } });
-  t.match(option, { code: 2, errors: /no option --jsn\. Did you mean --json\?/, output: '' });
-  t.match(action.document, { ok: false, exit_code: 2, error: /Did you mean rotate\?/ });
+  t.match(command, {
+    code: 2,
+    errors: /^Unknown command "verfy"\. Did you mean "verify"\?/,
+    document: { ok: false },
+  });
+  t.match(option, {
+    code: 2,
+    errors: /Unknown option "--jsn"\. Did you mean "--json"\?/,
+    output: '',
+  });
+  t.match(action.document, { ok: false, exit_code: 2, error: /Did you mean "rotate"\?/ });
   t.match(missing, { code: 2, errors: /^An argument is missing\./ });
   t.match(bare, { code: 2, errors: /^Usage: prediction-forum COMMAND/ });
 });

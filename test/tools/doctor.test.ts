@@ -4,27 +4,35 @@ import { runTool } from '../help/run-tool.js';
 import { openStores } from '../help/stores.js';
 import { t } from '../help/tap.js';
 
-const run = (env: Readonly<Record<string, string>>) => runTool('doctor', { PORT: '0', ...env });
+const run = (env: Readonly<Record<string, string>>, ...args: string[]) =>
+  runTool('doctor', { PORT: '0', ...env }, ...args);
 
 t.test('every setting is listed with its source, and secrets are masked', async (t) => {
   const secret = 'a-secret-of-more-than-thirty-two-characters';
   const { database_url, redis_url } = await openStores(t);
   const url = new URL(database_url);
   url.password = 'not-to-be-shown';
-  const { code, output } = await run({
+  const env = {
     DATA_DIR: path.join(t.testdir(), 'new'),
     DATABASE_URL: url.href,
     REDIS_URL: redis_url,
     PF_ADMIN_KEY: secret,
-  });
+  };
+  const { code, output } = await run(env, '--all');
   t.equal(code, 0, output);
   for (const name of Object.keys(settings)) t.match(output, new RegExp(`^  ${name} `, 'm'));
   t.match(output, /ADMIN_KEY +\*\*\* +PF_ADMIN_KEY/);
   t.match(output, /HOST +127\.0\.0\.1 +default/);
-  t.match(output, /ok {2}Postgres +18\.\d+ answers; jit is off/);
-  t.match(output, /ok {2}Redis +\d+\.\d+\.\d+ answers/);
+  t.match(output, /✓ Postgres +18\.\d+ answers; jit is off/);
+  t.match(output, /✓ Redis +\d+\.\d+\.\d+ answers/);
   t.notMatch(output, secret);
   t.notMatch(output, url.password);
+  const short = await run(env);
+  t.equal(short.code, 0);
+  t.match(short.output, /^Checks\n {2}✓ Machine /, 'the checks come first');
+  const listed = [...short.output.matchAll(/^ {2}([A-Z_]+) .* (\S+)$/gm)].map(([, name]) => name);
+  const changed = ['ADMIN_KEY', 'DATABASE_URL', 'DATA_DIR', 'PORT', 'REDIS_URL'];
+  t.same(listed.toSorted(), changed, 'only settings that are not the defaults');
 });
 
 t.test('with --json secrets are masked too, whatever stands in an address', async (t) => {
@@ -64,15 +72,15 @@ t.test('what is wrong is said in one line each, and the code is 1', async (t) =>
     REDIS_URL: 'redis://127.0.0.1:1',
   });
   t.equal(code, 1);
-  t.match(output, /FAIL {2}DATA_DIR/);
-  t.match(output, /FAIL {2}Postgres +.*ECONNREFUSED/);
-  t.match(output, /FAIL {2}Redis +.*ECONNREFUSED/);
+  t.match(output, /✗ DATA_DIR/);
+  t.match(output, /✗ Postgres +.*ECONNREFUSED/);
+  t.match(output, /✗ Redis +.*ECONNREFUSED/);
   t.match(output, /3 of 5 failed/);
   t.notMatch(output, /hidden/);
 });
 
 t.test('wrong settings are listed together', async (t) => {
-  const { code, output } = await run({ PORT: 'x', PF_NOTHING: '1' });
+  const { code, output } = await run({ PORT: 'x', PF_NOTHING: '1' }, '--all');
   t.equal(code, 1);
   t.match(output, /PF_NOTHING is not a setting/);
   t.match(output, /PORT: /);

@@ -202,7 +202,7 @@ t.test('wrong words and refusals are said in a sentence', async (t) => {
     ],
     [2, ['predictions', '--format', 'xlsx'], /csv, ndjson, json, parquet, not xlsx/],
     [2, ['predictions', '--url', 'nowhere'], /--url must be an address/],
-    [2, ['predictions', '--colour'], /no option --colour/],
+    [2, ['predictions', '--colour'], /Unknown option "--colour"/],
     [
       1,
       ['predictions', '--since', 'yesterday', '--url', app.url, ...out],

@@ -14,10 +14,13 @@ t.test('reliability diagrams of all forecasts and of each family', async (t) => 
     const { status, body } = await show(`/calibration?event=${event}`);
     t.equal(status, 200);
     const groups = [...all.groups, ...families.groups];
-    t.equal((body.match(/class="calibration/g) ?? []).length, groups.length);
+    t.equal((body.match(/class="calibration/g) ?? []).length, groups.length + 1, 'and one of all');
+    t.equal((body.match(/class="behind"/g) ?? []).length, groups.length);
+    t.equal((body.match(/type="checkbox" checked/g) ?? []).length, families.groups.length);
     const summary = rowsOf(body.slice(body.indexOf('Scores by family')));
     for (const [n, { ece, brier }] of groups.entries()) {
-      t.match(summary[n], `${ece.toFixed(3)} ${brier.toFixed(3)}`);
+      t.match(summary[n], /confident by|Well calibrated|Too few/);
+      t.match(summary[n], `${brier.toFixed(3)} ${ece.toFixed(3)}`);
     }
     const first = rowsOf(body.slice(body.indexOf('<details>')))[0];
     const bin = all.groups[0].bins.find(({ n }: { n: number }) => n > 0);

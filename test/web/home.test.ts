@@ -15,7 +15,7 @@ t.test('the home page of an empty forum is whole, and says what there will be', 
     /<link rel="alternate" type="application\/atom\+xml" [^>]*href="\/feed\.xml"/,
   );
   t.match(answer.body, /<link rel="canonical" href="http:\/\/127\.0\.0\.1:\d+\/"/);
-  for (const text of ['No open questions yet', 'No resolved questions yet', 'No forecasts yet']) {
+  for (const text of ['First steps for the operator', 'Publish a question', 'Connect an agent']) {
     t.ok(answer.body.includes(text), text);
   }
   t.notMatch(answer.body, /style="|<script>|onclick=/, 'nothing that its policy refuses');
@@ -41,7 +41,9 @@ t.test('it shows what is forecast, who forecast it, and what resolved', async (t
   });
   t.match(page, `<a class="title" href="/questions/${open_id}"`);
   t.match(page, `href="/questions/${over_id}"`);
-  t.match(page, 'crowd right, 73%');
+  const resolved_list = await app.call('GET', '/?list=resolved', { headers });
+  t.match(resolved_list.body, 'crowd right, 73%');
+  t.match(resolved_list.body, /aria-current="true">Resolved</);
   t.match(page, `href="/agents/${agent.id}"`);
   t.match(page, /<body data-live="consensus:/, 'and it is live');
 });

@@ -22,7 +22,7 @@ t.test('the leaderboard shows what the API ranks', async (t) => {
       t.match(rows[n], new RegExp(`^${row.rank ?? '–'} `));
     }
     t.match(textOf(body), /The crowd all forecasts of a question combined/);
-    t.match(textOf(body), /Always 50% the score without any knowledge/);
+    t.match(textOf(body), /Even guess the same chance for every answer/);
     t.match(body, `href="/agents/${good.id}"`);
     t.match(body, 'href="/docs/guide/scoring#scores-and-leaderboards"');
     t.match(textOf(body), 'Lower is better');
@@ -32,6 +32,25 @@ t.test('the leaderboard shows what the API ranks', async (t) => {
       [...dots].sort((a, b) => a - b),
       'a better score is further to the left',
     );
+  });
+
+  await t.test('two rows of agents, families or debaters can be compared', async (t) => {
+    for (const [of, id] of [
+      ['agents', good.id],
+      ['families', 'claude'],
+    ] as const) {
+      const { body } = await show(`/leaderboard?of=${of}`);
+      t.match(body, '<form action="/compare">', of);
+      t.match(body, `<input type="checkbox" name="row" value="${id}"`, of);
+    }
+    const { body: references } = await app.call('GET', '/api/leaderboard?by=brier');
+    const compared = references.leaderboard.filter(
+      ({ user_id }: { user_id: string | null }) => user_id !== null,
+    );
+    const { body } = await show('/leaderboard?by=brier');
+    t.equal((body.match(/name="row"/g) ?? []).length, compared.length, 'not the crowd');
+    const { body: models } = await show('/leaderboard?of=models');
+    t.notMatch(models, 'action="/compare"', 'models cannot be compared');
   });
 
   await t.test('names stay text, and nothing in a page is what its policy refuses', async (t) => {

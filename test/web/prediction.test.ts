@@ -53,7 +53,7 @@ t.test('its receipt goes interval by interval once it is settled', async (t) => 
   const open = await read(app, id);
   t.match(open, '>Revisions</h2>');
   t.match(open, 'The operator confirmed the new date');
-  t.match(open, /<svg class="plot" role="img"/);
+  t.match(open, /<svg [^>]*class="time-chart" role="img"/);
   const act = `/api/admin/questions/${question_id}`;
   await app.call('POST', `${act}/close`, { admin: true });
   await app.call('POST', `${act}/resolve`, { admin: true, body: { outcome: true } });

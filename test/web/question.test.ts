@@ -41,8 +41,7 @@ t.test('a question without forecasts is whole, and says how to be the first', as
     'href="/questions?category=society&amp;subcategory=benefits_public_good">Benefits &amp; Public Good</a>',
     '<p class="soft">No forecasts yet.</p>',
     '<li>Later ones do not count.</li>',
-    `/api/questions/${id}/predict`,
-    `href="/embed-builder?question=${id}"`,
+    `href="/questions/${id}?tab=data#snippet-title">Forecast this question</a>`,
     `href="/questions/${id}/feed.xml"`,
     'application/json+oembed',
     '"@type":"QAPage"',
@@ -55,6 +54,9 @@ t.test('a question without forecasts is whole, and says how to be the first', as
     new RegExp(`property="og:image" content="http[^"]+/api/questions/${id}/chart.png"`),
   );
   t.notMatch(page, /style="|<script>|onclick=|undefined|NaN|\[object/);
+  const data = await read(app, `/questions/${id}?tab=data`);
+  t.match(data, `/api/questions/${id}/predict`);
+  t.match(data, `href="/embed-builder?question=${id}"`);
 });
 
 t.test('the address answers each with what it asks for', async (t) => {
@@ -117,14 +119,10 @@ t.test(
       quantiles: months.map((value, n) => ({ value, p: [10, 50, 90][n] })),
     });
     const expected: readonly (readonly [string, RegExp, string])[] = [
-      [binary, /<strong>7\d%<\/strong> <span>chance of Yes/, 'median 75% mean 75%'],
-      [multi, /<strong>70%<\/strong> <span>chance of <bdi>Bo/, 'median 70% mean 70%'],
-      [
-        numeric,
-        /<strong>400 km<\/strong> <span>median/,
-        'quantile average 400 km linear pool 400 km',
-      ],
-      [date, /<strong>1 Jun 2027<\/strong> <span>median/, 'quantile average 1 Jun 2027'],
+      [binary, /<strong>7\d%<\/strong> <span>chance of Yes/, 'Median of the stated chances 75%'],
+      [multi, /<strong>70%<\/strong> <span>chance of <bdi>Bo/, 'Median of the stated chances 70%'],
+      [numeric, /<strong>400 km<\/strong> <span>median/, 'percentage 400 km'],
+      [date, /<strong>1 Jun 2027<\/strong> <span>median/, 'percentage 1 Jun 2027'],
     ];
     for (const [id, figure, others] of expected) {
       const page = await until('the forecast', async () => {
@@ -132,14 +130,17 @@ t.test(
         return figure.test(body) ? body : undefined;
       });
       t.match(textOf(page), others);
-      t.match(textOf(page), 'weigh more. How it is made');
-      t.match(page, /<svg class="plot" role="img" aria-label="[^"]+"/);
-      t.match(page, /<th scope="col">Time \(UTC\)<\/th>/);
-      t.match(page, /aria-label="1 forecast of claude, /);
+      t.match(textOf(page), 'weigh more. ');
+      t.match(page, /<svg [^>]*class="time-chart" role="img" aria-label="[^"]+"/);
       t.match(page, `href="/agents/${one.id}"`);
       t.notMatch(page, /undefined|NaN|\[object/);
+      t.equal(page.includes('class="density"'), id === numeric || id === date);
+      const data = await read(app, `/questions/${id}?tab=data`);
+      t.match(data, /<th scope="col">Time \(UTC\)<\/th>/);
+      const tab = await read(app, `/questions/${id}?tab=families`);
+      t.match(tab, /aria-label="1 forecast of claude, /);
       const families = await read(app, `/questions/${id}?series=families&range=1d`);
-      t.match(families, /data-legend="claude"/);
+      t.match(families, /data-series="claude"/);
       t.match(families, /aria-current="true">Day</);
     }
   },
@@ -193,7 +194,9 @@ t.test('texts of agents and admins stay texts, and only http links are links', a
   const content = `${bad} and [here](javascript:alert(6)), which is said at some length by me.`;
   await app.call('POST', `/api/questions/${id}/comments`, { key: agent.key, body: { content } });
   const page = await until('the forecast and the comment', async () => {
-    const body = await read(app, `/questions/${id}`);
+    const tabs = ['summary', 'forecasts', 'discussion', 'families', 'data'];
+    const bodies = await Promise.all(tabs.map((tab) => read(app, `/questions/${id}?tab=${tab}`)));
+    const body = bodies.join();
     return body.includes('60%') && body.includes('said at some length') ? body : undefined;
   });
   t.notMatch(page, /<img src=x|<script>|href="javascript/);
@@ -215,15 +218,15 @@ t.test('forecasts and comments go on by links, and are sorted by votes', async (
     await agent.predict(id, { probability: 40 + n });
   }
   await app.call('POST', `/api/predictions/${voted}/upvote`, { key: voter.key });
-  const page = await read(app, `/questions/${id}`);
+  const page = await read(app, `/questions/${id}?tab=forecasts`);
   t.notMatch(page, `id="p-${voted}"`, 'the oldest is on the second page');
   const next = /href="([^"]+cursor=[^"]+)" rel="next"/.exec(page)?.[1]?.replaceAll('&amp;', '&');
   t.match(await read(app, next ?? ''), `id="p-${voted}"`);
-  const top = await read(app, `/questions/${id}?sort=top`);
+  const top = await read(app, `/questions/${id}?tab=forecasts&sort=top`);
   t.ok(top.indexOf(`id="p-${voted}"`) < top.indexOf('40% Yes') || !top.includes('40% Yes'));
   t.match(top, '1 vote for, 0 against');
   t.match(
-    await read(app, `/questions/${id}?cursor=none&range=9y`),
+    await read(app, `/questions/${id}?tab=forecasts&cursor=none&range=9y`),
     'This page of the list does not exist',
   );
 });
@@ -249,10 +252,10 @@ t.test('threads are trees, and debates are those with replies', async (t) => {
     `/api/questions/${id}/comments`,
     'Nobody answers this remark about the harbour, which is a thread of its own.',
   );
-  const page = await read(app, `/questions/${id}`);
+  const page = await read(app, `/questions/${id}?tab=discussion`);
   t.match(page, /<li class="comment".*has anybody compared.*<ul class="thread">.*Its sample is/s);
   t.match(page, 'Nobody answers this remark');
-  const debates = await read(app, `/questions/${id}?comments=debates`);
+  const debates = await read(app, `/questions/${id}?tab=discussion&comments=debates`);
   t.match(debates, 'Its sample is from before');
   t.notMatch(debates, 'Nobody answers this remark');
 });
@@ -282,14 +285,11 @@ t.test('an open page shows a new forecast, and its chart under the keys', { skip
   await until('the socket', () => has('html.live'));
   const made = await agent.predict(id, { probability: 64 });
   await until('the forecast', () => has(`[id="p-${made}"]`));
-  await until('the chart', () => has('svg.plot[data-ready]'));
-  await page.evaluate(`{
-    const plot = document.querySelector('svg.plot');
-    plot.focus();
-    plot.dispatchEvent(new KeyboardEvent('keydown', { key: 'End' }));
-  }`);
-  t.equal(await page.evaluate(`document.querySelector('.legend strong').textContent`), '64%');
-  t.ok(await has('.cursor.on'));
+  await until('the chart', () => has('.plot[data-ready]'));
+  await page.page.locator('.plot').focus();
+  await page.page.keyboard.press('End');
+  await page.page.getByText('64%').first().waitFor();
+  t.match(await page.page.locator('.tip').textContent(), '64%');
   t.same(page.mistakes, []);
   t.ok(page.requests.every((url) => new URL(url).host === new URL(app.url).host));
 });

@@ -44,6 +44,7 @@ const password = 'correct horse battery';
 /** Starts at the home page and signs up, until the account is verified and logged in. */
 const signUp = async ({ page }: BrowserPage, address: string): Promise<void> => {
   await page.goto(app.url);
+  await page.getByRole('button', { name: 'Menu' }).click();
   await page.getByRole('link', { name: 'Account' }).click();
   await page.getByRole('main').getByRole('link', { name: 'Sign up' }).click();
   await page.getByLabel('E-mail address').fill(address);
@@ -154,7 +155,7 @@ for (const javaScriptEnabled of [true, false]) {
       const place = seen.page.getByRole('main').getByText(text).first();
       if (!javaScriptEnabled) {
         await until(`${text} on the page`, async () => {
-          await seen.page.goto(address);
+          await seen.page.reload();
           return place.isVisible();
         });
         return 0;
@@ -168,6 +169,8 @@ for (const javaScriptEnabled of [true, false]) {
     t.ok(late_ms < allow(1_000), `the forecast was there after ${late_ms.toFixed()} ms`);
     if (!javaScriptEnabled) await predict(other_key, question, 91);
     const content = `The permit of branch ${mark} was granted already, which this does not consider.`;
+    await seen.page.goto(`${address}?tab=discussion`);
+    if (javaScriptEnabled) await seen.page.locator('html.live').waitFor({ state: 'attached' });
     await app.call('POST', `/api/questions/${question}/comments`, { key, body: { content } });
     await shows(content);
 

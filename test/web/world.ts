@@ -1,10 +1,10 @@
 import { putSnapshot } from '../../src/features/consensus/store.js';
-import { cast, scripts, speak } from '../../src/tools/demo/texts.js';
 import type { TestApp } from '../help/app.js';
 import { admin_email } from '../help/principals.js';
 import { untilSettled } from '../help/settling.js';
 import { type Agent, type Human, makeAgent, makeHuman, makeReasoning } from '../help/story.js';
 import { until } from '../help/until.js';
+import { cast, scripts, speak } from './season-texts.js';
 
 /**
  * A forum as visitors find it after some weeks: questions of every type and status with forecasts

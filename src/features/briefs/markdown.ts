@@ -129,7 +129,7 @@ const voiceLines = ({ voices: { rows } }: Brief): readonly string[] => {
       ]),
     ),
     '',
-    'On other questions. A Brier score of 0 is best; always saying 50 % gives 0.25.',
+    'On other questions. A Brier score of 0 is best; an even guess on a yes/no question gives 0.25.',
   ];
 };
 

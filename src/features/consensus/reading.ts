@@ -51,3 +51,26 @@ export const crowdWasRight = (question: Outcome, consensus: Computed): boolean |
   const chance = chanceIn(consensus);
   return chance === null || chance === 50 ? null : chance > 50 === question.outcome;
 };
+
+interface Breakdown {
+  readonly question_type: string;
+  readonly model_breakdown: readonly {
+    readonly model_family: string;
+    readonly mean_probability: number | null;
+    readonly option_probabilities?: readonly (number | null)[];
+  }[];
+}
+
+/**
+ * Returns a family's mean chance of each outcome, in percent: one number for a yes/no question,
+ * otherwise one for each option. Null if the family has not forecast all of them.
+ */
+export const statedBy = (consensus: Breakdown, family: string): readonly number[] | null => {
+  const row = consensus.model_breakdown.find(({ model_family }) => model_family === family);
+  if (row === undefined) return null;
+  if (consensus.question_type === 'binary') {
+    return row.mean_probability === null ? null : [row.mean_probability];
+  }
+  const stated = row.option_probabilities ?? [];
+  return stated.length === 0 || stated.includes(null) ? null : (stated as readonly number[]);
+};

@@ -31,7 +31,7 @@ export const metrics = {
     show: plain(3),
     about:
       'The mean squared distance between the stated chance and the outcome. 0 is perfect, and ' +
-      'always saying 50% scores 0.25.',
+      'an even guess scores 0.25 on a yes/no question.',
   },
   adjusted: {
     label: 'Adjusted Brier',
@@ -85,5 +85,5 @@ export const metrics = {
 /** Names of rows that are shown for comparison. Markets have their own names. */
 export const reference_names: Readonly<Record<string, string>> = {
   crowd: 'The crowd',
-  even: 'Always 50%',
+  even: 'Even guess',
 };

@@ -14,7 +14,7 @@ import {
   percents,
 } from './rules.js';
 import type { Performance } from './schema.js';
-import { type AgentRecord, type RecordRow, readRecord } from './store.js';
+import { type AgentRecord, type RecordBin, type RecordRow, readRecord } from './store.js';
 
 /** An agent's record, as `GET /api/me` and its public profile show it. */
 
@@ -28,7 +28,7 @@ const recordOf = (row: RecordRow) => ({
   relative_score: row.relative,
 });
 
-const calibrationOf = ({ bins }: AgentRecord): Performance['calibration'] => {
+export const calibrationOf = (bins: readonly RecordBin[]): Performance['calibration'] => {
   const width = 100 / bin_count;
   // This equals the value on the calibration board.
   const ece = eceOf({
@@ -86,7 +86,7 @@ export const readPerformance = async (
     brier_convention,
     baseline_score: all.baseline,
     scores: scoresOf(record),
-    calibration: calibrationOf(record),
+    calibration: calibrationOf(record.bins),
     streak: streaksOf(record, dayOf(agent.now)),
     tier_progress: tierProgress(agent.points),
     by_category: categories.map((row) => ({ category: row.category ?? '', ...recordOf(row) })),

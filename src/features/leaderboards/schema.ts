@@ -32,7 +32,7 @@ export const leaderboard_query = Type.Object({
   ...page_query,
 });
 
-/** Kinds of rows. The crowd, always 50 % (`even`) and markets have no rank. */
+/** Kinds of rows. The crowd, the even guess (`even`) and markets have no rank. */
 export const row_kinds = [...agent_kinds, 'family', 'model', 'crowd', 'even', 'market'] as const;
 
 const entry_schema = named(

@@ -445,10 +445,15 @@ const readRows = (db: Db, agent_id: string) => db<RecordRow[]>`
   group by grouping sets ((), (category))
   order by category nulls first`;
 
-/** `stated` is the sum of the stated confidences in basis points. */
-const readBins = (db: Db, agent_id: string) => db<
-  { readonly bin: number; readonly n: number; readonly stated: number; readonly hits: number }[]
->`
+export interface RecordBin {
+  readonly bin: number;
+  readonly n: number;
+  /** The sum of the stated confidences in basis points. */
+  readonly stated: number;
+  readonly hits: number;
+}
+
+const readBins = (db: Db, agent_id: string) => db<RecordBin[]>`
   select
     least(stated / 1000, 9) as bin,
     count(*)::integer as n,

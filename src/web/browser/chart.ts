@@ -1,111 +1,139 @@
 import { clockText, dayText, momentText } from './site.js';
 
 /**
- * Makes charts interactive. A vertical line follows the pointer, and the legend shows the values
- * at that time. Clicking a name in the legend hides or shows its line. All values are read from
- * the SVG paths.
+ * Makes charts over time interactive. A line follows the pointer, and a box beside it shows the
+ * time and the values then. Clicking a name in the legend hides or shows its line.
  */
 
-const wide = 1_000;
-
-const numbersOf = (path: SVGPathElement): number[] =>
-  (path.getAttribute('d')?.match(/-?[\d.]+/g) ?? []).map(Number);
+type Pair = readonly [at: number, value: number];
+interface Plot {
+  readonly from: number;
+  readonly to: number;
+  readonly kind: 'percent' | 'number' | 'date';
+  readonly unit: string;
+  readonly lines: readonly (readonly [name: string, points: readonly Pair[]])[];
+  readonly band: readonly (readonly [at: number, low: number, high: number])[];
+  readonly counts: readonly Pair[];
+}
 
 const number = new Intl.NumberFormat('en', { maximumSignificantDigits: 4 });
 
-const textOf = (value: number, { kind, unit = '' }: DOMStringMap): string => {
+const textOf = (value: number, { kind, unit }: Plot): string => {
   if (kind === 'date') return dayText(value);
   if (kind === 'percent') return `${Math.round(value)}%`;
   return `${number.format(value)} ${unit}`.trim();
 };
 
+/** Returns the last row at or before a time. */
+const rowAt = <T extends readonly [number, ...number[]]>(rows: readonly T[], at: number) => {
+  let found: T | undefined;
+  for (const row of rows) {
+    if (row[0] > at) break;
+    found = row;
+  }
+  return found;
+};
+
 /** Names of the lines that the reader has hidden. They stay hidden after a live update. */
 const hidden = new Set<string>();
 
-const makeLive = (chart: HTMLElement): void => {
-  const plot = chart.querySelector<SVGSVGElement>('svg.plot');
-  const note = chart.querySelector<HTMLElement>('.plot-at');
-  if (plot === null || plot.dataset['ready'] !== undefined) return;
-  plot.dataset['ready'] = '';
-  const read = (name: string): number => Number(plot.dataset[name]);
-  const [from, to] = [read('from'), read('to')];
-  const summary = note?.textContent ?? '';
-  const figures = [...chart.querySelectorAll<HTMLElement>('[data-legend]')].map((item) => {
-    const figure = item.querySelector('strong');
-    const path = [...plot.querySelectorAll<SVGPathElement>('[data-series]')].find(
-      (one) => one.dataset['series'] === item.dataset['legend'],
-    );
-    return {
-      item,
-      figure,
-      path,
-      now: figure?.textContent ?? '',
-      points: path ? numbersOf(path) : [],
-    };
+const linesOf = (place: HTMLElement, plot: Plot, at: number): string[] => {
+  const rows = plot.lines.flatMap(([name, points]) => {
+    const value = hidden.has(name) ? undefined : rowAt(points, at)?.[1];
+    return value === undefined ? [] : [[name, value] as const];
   });
-
-  if (to - from < 2 * 86_400_000) {
-    for (const tick of plot.querySelectorAll<SVGTextElement>('[data-at]')) {
-      tick.textContent = clockText(Number(tick.dataset['at']));
-    }
+  const texts = [...rows]
+    .sort((a, b) => b[1] - a[1])
+    .map(([name, value]) => `${name} ${textOf(value, plot)}`);
+  const [, low, high] = rowAt(plot.band, at) ?? [];
+  if (low !== undefined && high !== undefined) {
+    texts.push(`Middle 50%: ${textOf(low, plot)} to ${textOf(high, plot)}`);
   }
+  const count = rowAt(plot.counts, at)?.[1];
+  if (count !== undefined) texts.push(`${count} ${count === 1 ? 'forecast' : 'forecasts'}`);
+  place.classList.toggle('empty', texts.length === 0);
+  return [momentText(at), ...texts];
+};
 
-  const cursor = document.createElementNS('http://www.w3.org/2000/svg', 'line');
-  cursor.setAttribute('class', 'cursor');
-  cursor.setAttribute('y1', '0');
-  cursor.setAttribute('y2', String(read('bottom')));
-  plot.append(cursor);
+const follow = (place: HTMLElement, plot: Plot): void => {
+  const box = document.createElement('div');
+  box.className = 'tip';
+  box.hidden = true;
+  const line = document.createElement('div');
+  line.className = 'cursor';
+  line.hidden = true;
+  place.append(line, box);
+  const drawn = (): SVGSVGElement | undefined =>
+    [...place.querySelectorAll<SVGSVGElement>('svg.time-chart')].find((svg) => svg.clientWidth > 0);
 
-  let place = 1;
-  const show = (share: number): void => {
-    place = Math.min(1, Math.max(0, share));
-    const x = `${place * 100}%`;
-    cursor.setAttribute('x1', x);
-    cursor.setAttribute('x2', x);
-    cursor.classList.add('on');
-    for (const { figure, points } of figures) {
-      let y: number | undefined;
-      for (let n = 0; n < points.length && (points[n] as number) <= place * wide + 0.5; n += 2) {
-        y = points[n + 1];
-      }
-      const level =
-        y === undefined
-          ? undefined
-          : read('low') +
-            ((read('bottom') - y) / (read('bottom') - read('top'))) * (read('high') - read('low'));
-      if (figure) figure.textContent = level === undefined ? '–' : textOf(level, plot.dataset);
-    }
-    if (note) note.textContent = momentText(from + place * (to - from));
+  let share = 1;
+  const show = (wanted: number): void => {
+    const svg = drawn();
+    if (svg === undefined) return;
+    share = Math.min(1, Math.max(0, wanted));
+    const each = svg.clientWidth / svg.viewBox.baseVal.width;
+    const [left, right] = [svg.dataset['left'], svg.dataset['right']].map(Number) as [
+      number,
+      number,
+    ];
+    const x = (left + share * (right - left)) * each;
+    const texts = linesOf(place, plot, plot.from + share * (plot.to - plot.from));
+    box.replaceChildren(
+      ...texts.map((text, n) => {
+        const row = document.createElement(n === 0 ? 'small' : 'div');
+        row.dir = 'auto';
+        row.textContent = text;
+        return row;
+      }),
+    );
+    box.hidden = line.hidden = false;
+    line.style.left = `${x}px`;
+    const is_right = x > svg.clientWidth / 2;
+    box.style.left = is_right ? '' : `${x + 12}px`;
+    box.style.right = is_right ? `${svg.clientWidth - x + 12}px` : '';
   };
   const hide = (): void => {
-    cursor.classList.remove('on');
-    for (const { figure, now } of figures) if (figure) figure.textContent = now;
-    if (note) note.textContent = summary;
+    box.hidden = line.hidden = true;
   };
-  plot.addEventListener('pointermove', (event) => {
-    const { left, width } = plot.getBoundingClientRect();
-    show((event.clientX - left) / width);
+  place.addEventListener('pointermove', (event) => {
+    const svg = drawn();
+    if (svg === undefined) return;
+    const each = svg.clientWidth / svg.viewBox.baseVal.width;
+    const [left, right] = [svg.dataset['left'], svg.dataset['right']].map(Number) as [
+      number,
+      number,
+    ];
+    const x = (event.clientX - svg.getBoundingClientRect().left) / each;
+    show((x - left) / (right - left));
   });
-  plot.addEventListener('pointerleave', hide);
-  plot.addEventListener('blur', hide);
-  plot.setAttribute('tabindex', '0');
-  plot.addEventListener('keydown', (event) => {
+  place.addEventListener('pointerleave', hide);
+  place.addEventListener('blur', hide);
+  place.tabIndex = 0;
+  place.setAttribute('role', 'group');
+  place.setAttribute('aria-label', 'Chart. The arrow keys move through time.');
+  place.addEventListener('keydown', (event) => {
     const step = { ArrowLeft: -0.02, ArrowRight: 0.02, Home: -1, End: 1 }[event.key];
     if (step === undefined) return;
     event.preventDefault();
-    show(place + step);
+    show(share + step);
   });
+};
 
-  if (figures.length < 2) return;
-  for (const { item, path } of figures) {
+/** Turns the names of the legend into buttons. */
+const makeButtons = (chart: HTMLElement): void => {
+  const items = [...chart.querySelectorAll<HTMLElement>('[data-legend]')];
+  for (const item of items) {
+    const name = item.dataset['legend'] ?? '';
     const button = document.createElement('button');
     button.type = 'button';
     button.className = 'plain';
     button.append(...item.childNodes);
     item.append(button);
-    const name = item.dataset['legend'] ?? '';
+    const paths = [...chart.querySelectorAll<SVGPathElement>('[data-series]')].filter(
+      (path) => path.dataset['series'] === name,
+    );
     const apply = (): void => {
-      path?.classList.toggle('off', hidden.has(name));
+      for (const path of paths) path.classList.toggle('off', hidden.has(name));
       button.setAttribute('aria-pressed', String(!hidden.has(name)));
     };
     apply();
@@ -116,13 +144,22 @@ const makeLive = (chart: HTMLElement): void => {
   }
 };
 
-const findAll = (root: ParentNode): void => {
-  for (const chart of root.querySelectorAll<HTMLElement>('.chart')) makeLive(chart);
+const makeLive = (root: ParentNode): void => {
+  for (const place of root.querySelectorAll<HTMLElement>('.plot[data-plot]')) {
+    if (place.dataset['ready'] !== undefined) continue;
+    place.dataset['ready'] = '';
+    const plot = JSON.parse(place.dataset['plot'] ?? '{}') as Plot;
+    follow(place, plot);
+    if (plot.to - plot.from < 2 * 86_400_000) {
+      for (const tick of place.querySelectorAll<SVGTextElement>('[data-at]')) {
+        tick.textContent = clockText(Number(tick.dataset['at']));
+      }
+    }
+    makeButtons(place.parentElement ?? place);
+  }
 };
 
-findAll(document);
-document.addEventListener('renewed', (event) => {
-  const place = (event as CustomEvent<HTMLElement>).detail;
-  if (place.matches('.chart')) makeLive(place);
-  else findAll(place);
-});
+makeLive(document);
+document.addEventListener('renewed', (event) =>
+  makeLive((event as CustomEvent<HTMLElement>).detail),
+);

@@ -1,4 +1,4 @@
-/** Loaded on every page: times in the reader's time zone, copy buttons, and `/` to search. */
+/** Loaded on every page: times in the reader's time zone, copy buttons, theme, and `/` to search. */
 
 /** The style of all dates, in the reader's time zone: `15 Feb 2027, 19:23`. */
 const date = { day: 'numeric', month: 'short', year: 'numeric' } as const;
@@ -63,5 +63,28 @@ document.addEventListener('keydown', (event) => {
   event.preventDefault();
   document.getElementById('search')?.focus();
 });
+
+/** The themes and their labels. The empty one follows the system. */
+const themes = { '': 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' } as const;
+type Theme = keyof typeof themes;
+
+const theme_switch = document.getElementById('theme-switch');
+if (theme_switch !== null) {
+  const root = document.documentElement;
+  const chosen = (): Theme => (root.dataset['theme'] ?? '') as Theme;
+  theme_switch.hidden = false;
+  theme_switch.textContent = themes[chosen()];
+  theme_switch.addEventListener('click', () => {
+    const all = Object.keys(themes) as Theme[];
+    const next = all[(all.indexOf(chosen()) + 1) % all.length] ?? '';
+    root.dataset['theme'] = next;
+    theme_switch.textContent = themes[next];
+    try {
+      localStorage.setItem('theme', next);
+    } catch {
+      // The browser keeps nothing for this site. The theme lasts until the page is left.
+    }
+  });
+}
 
 dress(document);

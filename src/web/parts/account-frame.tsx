@@ -96,7 +96,7 @@ const Titled = ({ title, done, children }: Frame) => (
 );
 
 const Tabs = ({ tab }: { tab: keyof typeof tabs }) => (
-  <nav class="choices account-tabs" aria-label="Account">
+  <nav class="tabs account-tabs" aria-label="Account">
     {Object.entries(tabs).map(([id, [href, label]]) => (
       <a key={id} href={href} aria-current={id === tab ? 'true' : undefined}>
         {label}

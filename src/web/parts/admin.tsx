@@ -14,7 +14,7 @@ const places = [
 ] as const;
 
 export const AdminNav = ({ here }: { here: (typeof places)[number][0] }) => (
-  <nav class="choices" aria-label="Administration">
+  <nav class="tabs" aria-label="Administration">
     {places.map(([href, label]) => (
       <a key={href} href={href} aria-current={href === here ? 'page' : undefined}>
         {label}

@@ -1,6 +1,7 @@
 import { scaleLinear, scaleUtc } from 'd3-scale';
 import type { ComponentChildren } from 'preact';
 import { dayText, grouped, percentText } from '../../kit/format.js';
+import { Scroll } from './lists.js';
 import { Heads } from './table.js';
 
 /**
@@ -68,19 +69,22 @@ export const scaleOf = (
 /** A summary in words, the chart, and its values as a table that can be opened. */
 export const Figure = ({
   summary,
+  label,
   table,
   children,
 }: {
-  summary: ComponentChildren;
+  summary?: ComponentChildren;
+  /** Names the table. It is unique on the page. */
+  label: string;
   table: ComponentChildren;
   children: ComponentChildren;
 }) => (
   <figure class="chart">
     {children}
-    <figcaption>{summary}</figcaption>
+    {summary !== undefined && <figcaption>{summary}</figcaption>}
     <details>
       <summary>Show as table</summary>
-      <div class="scroll">{table}</div>
+      <Scroll label={label}>{table}</Scroll>
     </details>
   </figure>
 );
@@ -99,53 +103,93 @@ export interface Bin {
 const few = 5;
 const seenIn = (bins: readonly Bin[]): readonly Bin[] => bins.filter(({ n }) => n > 0);
 
-const plot = { left: 40, top: 8, size: 300 };
-const plotX = (percent: number): number => plot.left + (percent / 100) * plot.size;
-const plotY = (percent: number): number => plot.top + (1 - percent / 100) * plot.size;
+/** The bins of one forecaster. `family` is the class that gives the colour. */
+export interface CalibrationSeries {
+  readonly bins: readonly Bin[];
+  readonly family: string;
+}
+
+/** Below this size a plot has fewer ticks and no names of its axes. */
+const whole_size = 300;
 
 /**
- * Plots how often outcomes happened against the chance stated for them, in percent. The dots are
- * not connected by a line.
+ * Plots how often outcomes happened against the chance stated for them, in percent. With one series
+ * the dots are not connected. With more, a line shows which dots belong together. `behind` is a
+ * curve in grey.
  */
 export const CalibrationPlot = ({
-  bins,
+  series,
   label,
-  family = '',
+  size = whole_size,
+  behind = [],
 }: {
-  bins: readonly Bin[];
+  series: readonly CalibrationSeries[];
   label: string;
-  family?: string;
+  /** Width and height of the square, in units of about a pixel. */
+  size?: number;
+  behind?: readonly Bin[];
 }) => {
-  const total = bins.reduce((sum, { n }) => sum + n, 0);
+  const is_whole = size >= whole_size;
+  /** Intervals and dots of few forecasts would cover the others. */
+  const is_crowded = series.length > 2;
+  const [left, top, right] = [is_whole ? 40 : 30, 8, 16];
+  const x = (percent: number): number => left + (percent / 100) * size;
+  const y = (percent: number): number => top + (1 - percent / 100) * size;
+  const pointsOf = (bins: readonly Bin[]): string =>
+    bins
+      .map(({ mean_forecast, frequency }) => `${x(mean_forecast ?? 0)},${y(frequency ?? 0)}`)
+      .join(' ');
   return (
-    <svg class={`calibration ${family}`} viewBox="0 0 356 350" role="img" aria-label={label}>
-      {[0, 25, 50, 75, 100].map((tick) => (
+    <svg
+      class={`calibration ${is_whole ? '' : 'small'}`}
+      viewBox={`0 0 ${left + size + right} ${top + size + (is_whole ? 42 : 20)}`}
+      role="img"
+      aria-label={label}
+    >
+      {(is_whole ? [0, 25, 50, 75, 100] : [0, 50, 100]).map((tick) => (
         <>
-          <line class="grid-line" x1={plotX(tick)} x2={plotX(tick)} y1={plotY(0)} y2={plotY(100)} />
-          <line class="grid-line" x1={plotX(0)} x2={plotX(100)} y1={plotY(tick)} y2={plotY(tick)} />
-          <text x={plotX(tick)} y={plotY(0) + 16} text-anchor="middle">
+          <line class="grid-line" x1={x(tick)} x2={x(tick)} y1={y(0)} y2={y(100)} />
+          <line class="grid-line" x1={x(0)} x2={x(100)} y1={y(tick)} y2={y(tick)} />
+          <text x={x(tick)} y={y(0) + 16} text-anchor="middle">
             {tick}
           </text>
-          <text x={plotX(0) - 6} y={plotY(tick) + 4} text-anchor="end">
+          <text x={x(0) - 6} y={y(tick) + 4} text-anchor="end">
             {tick}
           </text>
         </>
       ))}
-      <line class="axis even" x1={plotX(0)} y1={plotY(0)} x2={plotX(100)} y2={plotY(100)} />
-      <text x={plotX(50)} y={plotY(0) + 32} text-anchor="middle">
-        Predicted, %
-      </text>
-      <text x="10" y={plotY(50)} text-anchor="middle" transform={`rotate(-90 10 ${plotY(50)})`}>
-        Observed, %
-      </text>
-      {seenIn(bins).map(({ from, n, mean_forecast, frequency, low, high }) => {
-        const [x, y] = [plotX(mean_forecast ?? 0), plotY(frequency ?? 0)];
+      <line class="axis even" x1={x(0)} y1={y(0)} x2={x(100)} y2={y(100)} />
+      {is_whole && (
+        <>
+          <text x={x(50)} y={y(0) + 32} text-anchor="middle">
+            Predicted, %
+          </text>
+          <text x="10" y={y(50)} text-anchor="middle" transform={`rotate(-90 10 ${y(50)})`}>
+            Observed, %
+          </text>
+        </>
+      )}
+      {behind.length > 0 && <polyline class="behind" points={pointsOf(seenIn(behind))} />}
+      {series.map(({ bins, family }) => {
+        const total = bins.reduce((sum, { n }) => sum + n, 0);
+        const shown = is_crowded ? judged(bins) : seenIn(bins);
         return (
-          <g key={from} class={n < few ? 'faded' : undefined}>
-            <line class="span" x1={x} x2={x} y1={plotY(low ?? 0)} y2={plotY(high ?? 100)} />
-            <circle class="dot" cx={x} cy={y} r={(3 + 9 * Math.sqrt(n / total)).toFixed(1)}>
-              <title>{`predicted ${percentText(mean_forecast)}, observed ${percentText(frequency)}, n = ${n}`}</title>
-            </circle>
+          <g key={family} class={family}>
+            {series.length > 1 && <polyline class="curve" points={pointsOf(shown)} />}
+            {shown.map(({ from, n, mean_forecast, frequency, low, high }) => {
+              const [cx, cy] = [x(mean_forecast ?? 0), y(frequency ?? 0)];
+              const radius = (3 + 9 * Math.sqrt(n / total)) * (size / whole_size);
+              return (
+                <g key={from} class={n < few ? 'faded' : undefined}>
+                  {!is_crowded && (
+                    <line class="span" x1={cx} x2={cx} y1={y(low ?? 0)} y2={y(high ?? 100)} />
+                  )}
+                  <circle class="dot" cx={cx} cy={cy} r={radius.toFixed(1)}>
+                    <title>{`predicted ${percentText(mean_forecast)}, observed ${percentText(frequency)}, n = ${n}`}</title>
+                  </circle>
+                </g>
+              );
+            })}
           </g>
         );
       })}
@@ -174,23 +218,33 @@ export const CalibrationTable = ({ bins }: { bins: readonly Bin[] }) => (
   </table>
 );
 
+/** Bins with enough forecasts to be judged. */
+const judged = (bins: readonly Bin[]): readonly Bin[] => bins.filter(({ n }) => n >= few);
+const gapOf = ({ mean_forecast, frequency }: Bin): number =>
+  (mean_forecast ?? 0) - (frequency ?? 0);
+
+/** Says whether the stated chances were too high or too low, or null if there are too few. */
+export const leanText = (bins: readonly Bin[]): string | null => {
+  const seen = judged(bins);
+  const n = seen.reduce((sum, bin) => sum + bin.n, 0);
+  if (n === 0) return null;
+  const gap = seen.reduce((sum, bin) => sum + bin.n * gapOf(bin), 0) / n;
+  if (Math.abs(gap) < 2) return 'Well calibrated overall';
+  const points = Math.abs(Math.round(gap));
+  return `${gap > 0 ? 'Overconfident' : 'Underconfident'} by ${points} points`;
+};
+
 /**
  * Says in words whether the stated chances were too high or too low, and which bin contributes
  * most. Skips bins with fewer than `few` forecasts.
  */
 export const calibrationText = (bins: readonly Bin[], ece: number | null): string => {
-  const seen = seenIn(bins).filter(({ n }) => n >= few);
-  const gapOf = ({ mean_forecast, frequency }: Bin): number =>
-    (mean_forecast ?? 0) - (frequency ?? 0);
-  const [worst] = [...seen].sort((a, b) => b.n * Math.abs(gapOf(b)) - a.n * Math.abs(gapOf(a)));
+  const lean = leanText(bins);
+  const [worst] = [...judged(bins)].sort(
+    (a, b) => b.n * Math.abs(gapOf(b)) - a.n * Math.abs(gapOf(a)),
+  );
   if (worst === undefined || ece === null)
     return 'Too few resolved forecasts to judge calibration.';
-  const n = seen.reduce((sum, bin) => sum + bin.n, 0);
-  const gap = seen.reduce((sum, bin) => sum + bin.n * gapOf(bin), 0) / n;
-  const lean =
-    Math.abs(gap) < 2
-      ? 'Well calibrated overall'
-      : `${gap > 0 ? 'Overconfident' : 'Underconfident'} by ${Math.abs(Math.round(gap))} points`;
   return (
     `${lean} (ECE ${(100 * ece).toFixed(1)} points). Largest contribution: ` +
     `${percentText(worst.mean_forecast)} predicted, ${percentText(worst.frequency)} observed (n = ${worst.n}).`

@@ -104,10 +104,15 @@ export const Sparkline = ({ trend }: { trend: readonly TrendPoint[] | undefined 
 /** Families in the order of the model table. The index selects the colour. */
 const families =
   'gpt claude gemini llama mistral deepseek qwen grok command phi gemma nova glm kimi'.split(' ');
-export const familyClass = (family: string): string => {
+/** Index of the colour of a family. Families that are not in the table share grey. */
+export const familyIndex = (family: string): number => {
   const at = families.indexOf(family);
-  return `family f${at < 0 ? 'x' : at.toString(16)}`;
+  return at < 0 ? grey : at;
 };
+const grey = 8;
+
+export const familyClass = (family: string): string =>
+  families.includes(family) ? `family f${familyIndex(family).toString(16)}` : 'family fx';
 
 export const Family = ({ family }: { family: string }) => (
   <a class={familyClass(family)} href={`/families/${encodeURIComponent(family)}`}>

@@ -47,8 +47,9 @@ export const Lost = ({ to }: { to: string }) => (
   </p>
 );
 
-/** A group of links, one of which is marked as chosen. */
+/** A group of links, one of which is marked as chosen: filters, or tabs. */
 export const Choices = ({
+  look = 'filter',
   label,
   path,
   query,
@@ -56,6 +57,7 @@ export const Choices = ({
   choices,
   usual = '',
 }: {
+  look?: 'filter' | 'tabs';
   label: string;
   path: string;
   query: Query;
@@ -65,7 +67,7 @@ export const Choices = ({
   /** The default value, which is left out of the address. */
   usual?: string;
 }) => (
-  <nav class="choices" aria-label={label}>
+  <nav class={look === 'tabs' ? 'tabs' : 'choices'} aria-label={label}>
     {choices.map(([value, shown]) => (
       <a
         key={value}
