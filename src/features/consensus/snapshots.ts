@@ -12,26 +12,56 @@ import * as store from './store.js';
  * Takes snapshots of the consensus: once an hour if it moved, when the question closes, and at each
  * resolution. Closes and resolutions are read from the log, so they are not missed if no timer runs
  * for a while. Each step is one transaction that locks the cursor's row, so only one timer works at
- * a time, and a step that is interrupted has no effect. The primary key allows one snapshot for
+ * a time, and a step that is interrupted has no effect. If forecasts are imported with earlier times,
+ * their question gets a snapshot for each of the last days, so that it has a trend. The primary key allows one snapshot for
  * each question, moment and reason. Snapshots in an older format are rewritten.
  */
 
 const max_per_step = 50;
 /** Number of offsets that one step searches for closes and resolutions. */
 const stretch = 20_000;
+/** Questions with imported forecasts in one step. */
+const max_imported = 10;
+/** Days before the import, or before the end of the question, that get a snapshot. */
+const past_days = 28;
 const hour_ms = 3_600_000;
+const day_ms = 24 * hour_ms;
 const before_all = '00000000-0000-0000-0000-000000000000';
+
+/** Replaces the snapshots of imported forecasts on a question. Returns how many it took. */
+const takePast = async (
+  tx: Tx,
+  question: Awaited<ReturnType<typeof store.listImported>>[number],
+  { fits, now }: { readonly fits: readonly Fit[]; readonly now: Date },
+): Promise<number> => {
+  await store.deletePast(tx, question.id);
+  const end_ms = Math.min(now.getTime(), question.ended_at?.getTime() ?? now.getTime());
+  let taken = 0;
+  for (let days = past_days; days > 0; days -= 1) {
+    const moment = new Date(Math.floor((end_ms - days * day_ms) / hour_ms) * hour_ms);
+    const tally = await store.readTallyUntil(tx, question.id, { at: moment });
+    const consensus = computeConsensus(question, tally, fitOf(fits, question, moment.getTime()));
+    if (consensus.total_predictions === 0) continue;
+    const snapshot = { reason: 'hourly', moment, taken_at: moment } as const;
+    taken += (await store.putSnapshot(tx, snapshot, consensus)) ? 1 : 0;
+  }
+  return taken;
+};
 
 const followLog = async (
   tx: Tx,
   after: number,
-  fits: readonly Fit[],
+  { fits, now }: { readonly fits: readonly Fit[]; readonly now: Date },
 ): Promise<{ taken: number; more: boolean }> => {
   const head = await readHead(tx);
   if (after >= head) return { taken: 0, more: false };
-  const until = Math.min(head, after + stretch);
+  const end = Math.min(head, after + stretch);
+  const imported = await store.listImported(tx, { after, until: end, most: max_imported });
+  // The step ends before the next question, which may have been left out.
+  const until = imported.length < max_imported ? end : (imported.at(-1)?.offset ?? end);
   const endings = await store.readEndings(tx, { after, until, most: max_per_step });
   let taken = 0;
+  for (const question of imported) taken += await takePast(tx, question, { fits, now });
   for (const ending of endings) {
     // Later forecasts (imported, or made after a reopening) do not belong to that moment.
     const tally = await store.readTally(tx, ending.id, ending.offset);
@@ -69,7 +99,7 @@ export const createSnapshotTaker = ({ sql, clock }: Deps) => {
       const cursor = await store.lockCursor(tx);
       if (cursor === undefined) return null;
       const fits = await readFits(tx);
-      const log = await followLog(tx, cursor, fits);
+      const log = await followLog(tx, cursor, { fits, now: clock() });
       const moment = new Date(at);
       const moved =
         after === null

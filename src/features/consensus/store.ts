@@ -165,19 +165,21 @@ export const readCounts = async (
   return counted;
 };
 
+/** Reads the tally of the forecasts that count from Postgres. */
+export const readTallyUntil = async (tx: Tx, question_id: string, until: Until): Promise<Tally> => {
+  const [counted] = await readCounts(tx, [question_id], until);
+  return counted === undefined ? no_tally : readCells(counted.cells, counted);
+};
+
 /** Reads the tally from Postgres; with `before`, as it was before that offset of the log. */
 export const readTally = async (
   tx: Tx,
   question_id: string,
   before: number | null = null,
 ): Promise<Tally> => {
-  const read = async (until: Until): Promise<Tally> => {
-    const [counted] = await readCounts(tx, [question_id], until);
-    return counted === undefined ? no_tally : readCells(counted.cells, counted);
-  };
   // Usually there are no forecasts after that offset, so the log need not be searched.
-  const now = await read(null);
-  return before === null || now.offset < before ? now : read({ before });
+  const now = await readTallyUntil(tx, question_id, null);
+  return before === null || now.offset < before ? now : readTallyUntil(tx, question_id, { before });
 };
 
 /** Skips drafts and unknown ids. */
@@ -318,6 +320,33 @@ export const readEndings = (
   join questions q on q.id = e.question_id
   order by e."offset"
   limit ${most}`;
+
+/**
+ * Lists questions with forecasts in the log that were made over an hour before they were recorded,
+ * which means that they were imported. `offset` is that of the first of them.
+ */
+export const listImported = (
+  tx: Tx,
+  { after, until, most }: { readonly after: number; readonly until: number; readonly most: number },
+) => tx<(EndedShape & { readonly offset: number })[]>`
+  select ${shapeColumns(tx)}, min(e."offset") as "offset"
+  from events e
+  join questions q on q.id = e.question_id
+  where e."offset" > ${after}
+    and e."offset" <= ${until}
+    and e.event in (${eventNames(tx, [prediction_placed, prediction_revised])})
+    and q.source is not null
+    and (e.body::json ->> 'timestamp')::timestamptz < e.recorded_at - interval '1 hour'
+  group by q.id
+  order by min(e."offset")
+  limit ${most}`;
+
+/** Deletes the snapshots that were made for imported forecasts. Only these have the offset 0. */
+export const deletePast = async (tx: Tx, question_id: string): Promise<void> => {
+  await tx`
+    delete from consensus_snapshots
+    where question_id = ${question_id} and reason = 'hourly' and "offset" = 0`;
+};
 
 /** Lists, by id, questions that moved after their latest snapshot and lack one for this hour. */
 export const listMoved = (

@@ -263,9 +263,10 @@ export const snapshot_queries: readonly Query[] = [
       join questions q on q.id = s.question_id
       left join placed p on p.question_id = s.question_id and p."offset" = s."offset"
       left join means l on l.question_id = s.question_id and l."offset" = s."offset"
-      where not exists (
-        select from placed o where o.question_id = s.question_id and o.lost > 0
-      )
+      where not (s.reason = 'hourly' and s."offset" = 0)
+        and not exists (
+          select from placed o where o.question_id = s.question_id and o.lost > 0
+        )
     )
     select
       'the ' || reason || ' snapshot of question ' || question_id || ' of ' || moment || ' says '
@@ -273,6 +274,30 @@ export const snapshot_queries: readonly Query[] = [
     from compared
     where says is distinct from wanted
     order by question_id, moment, reason`,
+  // Snapshots of imported forecasts have the offset 0, and count the forecasts made up to a time.
+  (tx) => tx`
+    select
+      'the hourly snapshot of question ' || question_id || ' of ' || moment || ' counts ' || says
+      || ' predictions instead of ' || wanted as what
+    from (
+      select
+        s.question_id,
+        s.moment,
+        (s.consensus ->> 'total_predictions')::integer as says,
+        (
+          select count(distinct f.agent_id)
+          from forecasts f
+          where f.question_id = s.question_id
+            and f.forecast_at <= s.moment
+            and not exists (select from outbox o where o.id = f.event_id)
+        ) as wanted
+      from consensus_snapshots s
+      where s.reason = 'hourly'
+        and s."offset" = 0
+        and (select "offset" from snapshot_cursor) >= (select "offset" from log_head)
+    ) compared
+    where says <> wanted
+    order by question_id, moment`,
   // The candidates are rounded to two decimals.
   (tx) => tx`
     select

@@ -245,3 +245,29 @@ t.test('two timers, one killed in the middle: one of each, and all of them', asy
     t.strictSame(without(consensus), wanted.get(question_id));
   }
 });
+
+t.test('imported forecasts give the days before the import their snapshots', async (t) => {
+  const { deps, sql } = await openWorld(t, 2);
+  await sql`
+    update questions set source = 'archive', source_id = 'one' where id = ${questionId(0)}`;
+  const daysAgo = (days: number) => new Date(deps.clock().getTime() - days * 24 * hour_ms);
+  const taker = createSnapshotTaker(deps);
+  const readCounts = async () =>
+    (await readAll(sql))
+      .filter(({ offset }) => offset === 0)
+      .sort((a, b) => a.taken_at.getTime() - b.taken_at.getTime())
+      .map(({ question_id, consensus }) => [question_id, consensus['total_predictions']]);
+  const counted = (...parts: readonly (readonly [count: number, days: number])[]) =>
+    parts.flatMap(([count, days]) => Array.from({ length: days }, () => [questionId(0), count]));
+
+  const old = some(0, 0, 1, daysAgo(40.5));
+  const newer = some(0, 1, 1, daysAgo(10.5));
+  await addPredictions(sql, [...old, ...newer, ...some(1, 0, 1, daysAgo(10.5))]);
+  await takeAll(taker);
+  t.same(await readCounts(), counted([1, 18], [2, 10]), 'only the imported question has them');
+
+  await addPredictions(sql, some(0, 2, 1, daysAgo(20.5)));
+  await takeAll(taker);
+  t.same(await readCounts(), counted([1, 8], [2, 10], [3, 10]), 'later imports replace them');
+  t.same(await lookAt(sql), []);
+});
