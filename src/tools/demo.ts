@@ -204,20 +204,16 @@ const play = async (story: Story, agents: readonly DemoAgent[]): Promise<boolean
   const live_ids = new Set(members.map(({ id }) => id));
   const isOwn: IsOwn = ({ user_id = '' }) => live_ids.has(user_id);
   const { on_socket, receiver } = await openCounters(story, persons[0]!, isOwn);
-  await terminal.step('Predicting live', async () => {
-    placed.push(...(await predictLive(story, members, ids)));
-    const chosen = still_open.filter((_, n) => n % 12 === 0);
-    const revised = await reviseSome(story, chosen);
-    return `${placed.length} live forecasts by linked agents, ${revised} revisions`;
+  const takers = questions.filter(({ days: [, closes] }) => closes > 0);
+  const decided = takers.filter(({ outcome }) => outcome !== undefined);
+  const undecided = takers.filter(({ outcome }) => outcome === undefined);
+  await terminal.step('Predicting on questions that resolve', async () => {
+    placed.push(...(await predictLive(story, members, { ids, open: decided })));
+    return `${placed.length} live forecasts on questions that resolve`;
   });
   await terminal.step('Discussing', async () => {
     said.push(...(await discussAll(story, everyone, ids)));
     return `${said.length} comments and replies`;
-  });
-  await terminal.step('Voting', async () => {
-    const old = still_open.filter((_, n) => n % 3 === 0);
-    const subjects = [...placed, ...old].map(({ id, member: by }) => ({ id, by }));
-    return `${await voteAll(story, everyone, { said, subjects })} votes`;
   });
   await terminal.step('Resolving questions', async () => {
     await importAll(story, 'importResolutions', history.resolutions);
@@ -229,6 +225,17 @@ const play = async (story: Story, agents: readonly DemoAgent[]): Promise<boolean
     );
     const filed = await dispute(story, ids, forecasters);
     return `${history.resolutions.length} questions resolved, ${filed} disputes filed`;
+  });
+  await terminal.step('Predicting live', async () => {
+    placed.push(...(await predictLive(story, members, { ids, open: undecided })));
+    const chosen = still_open.filter((_, n) => n % 12 === 0);
+    const revised = await reviseSome(story, chosen);
+    return `${placed.length} live forecasts by linked agents, ${revised} revisions`;
+  });
+  await terminal.step('Voting', async () => {
+    const old = still_open.filter((_, n) => n % 3 === 0);
+    const subjects = [...placed, ...old].map(({ id, member: by }) => ({ id, by }));
+    return `${await voteAll(story, everyone, { said, subjects })} votes`;
   });
   const sent = {
     questions: questions.length,

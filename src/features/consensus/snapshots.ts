@@ -23,7 +23,7 @@ const stretch = 20_000;
 /** Questions with imported forecasts in one step. */
 const max_imported = 10;
 /** Days before the import, or before the end of the question, that get a snapshot. */
-const past_days = 28;
+const past_days = 14;
 const hour_ms = 3_600_000;
 const day_ms = 24 * hour_ms;
 const before_all = '00000000-0000-0000-0000-000000000000';
@@ -31,7 +31,7 @@ const before_all = '00000000-0000-0000-0000-000000000000';
 /** Replaces the snapshots of imported forecasts on a question. Returns how many it took. */
 const takePast = async (
   tx: Tx,
-  question: Awaited<ReturnType<typeof store.listImported>>[number],
+  question: store.EndedShape,
   { fits, now }: { readonly fits: readonly Fit[]; readonly now: Date },
 ): Promise<number> => {
   await store.deletePast(tx, question.id);
@@ -48,20 +48,22 @@ const takePast = async (
   return taken;
 };
 
+/** A stretch of the log that is followed, and the last question whose imported forecasts are done. */
+interface Followed extends store.Stretch {
+  readonly done: string;
+}
+
 const followLog = async (
   tx: Tx,
-  after: number,
+  { after, until, done }: Followed,
   { fits, now }: { readonly fits: readonly Fit[]; readonly now: Date },
-): Promise<{ taken: number; more: boolean }> => {
-  const head = await readHead(tx);
-  if (after >= head) return { taken: 0, more: false };
-  const end = Math.min(head, after + stretch);
-  const imported = await store.listImported(tx, { after, until: end, most: max_imported });
-  // The step ends before the next question, which may have been left out.
-  const until = imported.length < max_imported ? end : (imported.at(-1)?.offset ?? end);
-  const endings = await store.readEndings(tx, { after, until, most: max_per_step });
+): Promise<{ taken: number; next: Followed | null }> => {
   let taken = 0;
+  const imported = await store.listImported(tx, { after, until, done, most: max_imported });
   for (const question of imported) taken += await takePast(tx, question, { fits, now });
+  const last = imported.length === max_imported ? imported.at(-1) : undefined;
+  if (last !== undefined) return { taken, next: { after, until, done: last.id } };
+  const endings = await store.readEndings(tx, { after, until, most: max_per_step });
   for (const ending of endings) {
     // Later forecasts (imported, or made after a reopening) do not belong to that moment.
     const tally = await store.readTally(tx, ending.id, ending.offset);
@@ -73,7 +75,7 @@ const followLog = async (
   }
   const is_whole = endings.length < max_per_step;
   await store.moveCursor(tx, is_whole ? until : (endings.at(-1)?.offset ?? until));
-  return { taken, more: !is_whole || until < head };
+  return { taken, next: null };
 };
 
 /** Rewrites some snapshots in an older format. Returns whether there may be more. */
@@ -91,6 +93,8 @@ const renewSome = async (tx: Tx, fits: readonly Fit[]): Promise<boolean> => {
 export const createSnapshotTaker = ({ sql, clock }: Deps) => {
   /** An hour, and the last question checked for it. `after` is null if all are checked. */
   let hour: { readonly at: number; readonly after: string | null } = { at: -1, after: null };
+  /** Where the next step goes on, if it is in the middle of a stretch. */
+  let followed: Followed | null = null;
 
   const turn = async () => {
     const at = Math.floor(clock().getTime() / hour_ms) * hour_ms;
@@ -99,7 +103,15 @@ export const createSnapshotTaker = ({ sql, clock }: Deps) => {
       const cursor = await store.lockCursor(tx);
       if (cursor === undefined) return null;
       const fits = await readFits(tx);
-      const log = await followLog(tx, cursor, { fits, now: clock() });
+      const head = await readHead(tx);
+      const until = Math.min(head, cursor + stretch);
+      const part: Followed =
+        followed?.after === cursor ? followed : { after: cursor, until, done: before_all };
+      const log =
+        cursor < head
+          ? await followLog(tx, part, { fits, now: clock() })
+          : { taken: 0, next: null };
+      const log_goes_on = (await store.readCursor(tx)) < head;
       const moment = new Date(at);
       const moved =
         after === null
@@ -115,10 +127,12 @@ export const createSnapshotTaker = ({ sql, clock }: Deps) => {
       }
       const next = moved.length < max_per_step ? null : (moved.at(-1)?.id ?? null);
       const has_outdated = await renewSome(tx, fits);
-      return { taken, next, more: log.more || has_outdated || next !== null };
+      const more = log_goes_on || has_outdated || next !== null;
+      return { taken, next, more, followed: log.next };
     });
     if (done === null) return { taken: 0, more: false };
     hour = { at, after: done.next };
+    ({ followed } = done);
     return { taken: done.taken, more: done.more };
   };
   return { turn };

@@ -281,12 +281,17 @@ export const lockCursor = async (tx: Tx): Promise<number | undefined> => {
   return row?.offset;
 };
 
+export const readCursor = async (tx: Tx): Promise<number> => {
+  const [row] = await tx<{ offset: number }[]>`select "offset" from snapshot_cursor`;
+  return row?.offset ?? 0;
+};
+
 export const moveCursor = async (tx: Tx, offset: number): Promise<void> => {
   await tx`update snapshot_cursor set "offset" = ${offset}`;
 };
 
 /** `ended_at` is when the question stopped taking forecasts; null while it takes them. */
-type EndedShape = QuestionShape & { readonly ended_at: Date | null };
+export type EndedShape = QuestionShape & { readonly ended_at: Date | null };
 
 const shapeColumns = (db: Db) =>
   db`q.id, q.question_type, q.options, q.range_min, q.range_max, coalesce(q.closed_at, q.voided_at) as ended_at`;
@@ -321,24 +326,30 @@ export const readEndings = (
   order by e."offset"
   limit ${most}`;
 
+/** A stretch of the log, up to and including `until`. */
+export interface Stretch {
+  readonly after: number;
+  readonly until: number;
+}
+
 /**
- * Lists questions with forecasts in the log that were made over an hour before they were recorded,
- * which means that they were imported. `offset` is that of the first of them.
+ * Lists, by id and after `done`, questions with forecasts in the log that were made over an hour
+ * before they were recorded, which means that they were imported.
  */
 export const listImported = (
   tx: Tx,
-  { after, until, most }: { readonly after: number; readonly until: number; readonly most: number },
-) => tx<(EndedShape & { readonly offset: number })[]>`
-  select ${shapeColumns(tx)}, min(e."offset") as "offset"
+  { after, until, done, most }: Stretch & { readonly done: string; readonly most: number },
+) => tx<EndedShape[]>`
+  select distinct ${shapeColumns(tx)}
   from events e
   join questions q on q.id = e.question_id
   where e."offset" > ${after}
     and e."offset" <= ${until}
     and e.event in (${eventNames(tx, [prediction_placed, prediction_revised])})
+    and q.id > ${done}
     and q.source is not null
     and (e.body::json ->> 'timestamp')::timestamptz < e.recorded_at - interval '1 hour'
-  group by q.id
-  order by min(e."offset")
+  order by q.id
   limit ${most}`;
 
 /** Deletes the snapshots that were made for imported forecasts. Only these have the offset 0. */

@@ -50,13 +50,12 @@ const skips = (member: number, question: number): boolean => (3 * member + quest
 
 const parallel = 4;
 
-/** Every live agent predicts on open questions, and each starts with a different question. */
+/** Every live agent predicts on `open` questions, and each starts with a different question. */
 export const predictLive = async (
   { now, stop }: Story,
   members: readonly Member[],
-  ids: ReadonlyMap<DemoQuestion, string>,
+  { ids, open }: { ids: ReadonlyMap<DemoQuestion, string>; open: readonly DemoQuestion[] },
 ): Promise<readonly Placed[]> => {
-  const open = questions.filter(({ days: [, closes] }) => closes > 0);
   const placed = await Promise.all(
     members.map(async (member, index) => {
       const own: Placed[] = [];
