@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { front_links } from '../features/docs/index.js';
+import type { ForecastData } from '../features/events/catalogue.js';
 import { type Metric, metrics } from '../features/leaderboards/metrics.js';
 import { grouped, percentText } from '../kit/format.js';
 import { renderPage } from './page.js';
@@ -120,11 +121,14 @@ const topicsOf = ({ moving, listed, featured }: Home): readonly string[] => {
   return [...new Set(ids)].map((id) => `consensus:${id}`);
 };
 
+/** Returns an agent's forecast in its shortest form. */
+const saidText = ({ data, question }: Home['latest'][number]): string => {
+  const { selected_option, probability, quartiles } = data as ForecastData;
+  return selected_option ?? forecastText(probability ?? quartiles?.[1], question);
+};
+
 const Said = ({ event, now }: { event: Home['latest'][number]; now: Date }) => {
   const { data, timestamp, question } = event;
-  const position =
-    data['selected_option'] ??
-    (typeof data['probability'] === 'number' ? percentText(data['probability']) : 'an estimate');
   return (
     <li>
       {event.event === 'question.resolved' ? (
@@ -139,7 +143,7 @@ const Said = ({ event, now }: { event: Home['latest'][number]; now: Date }) => {
           ) : (
             <>
               {event.event === 'prediction.revised' ? 'now says' : 'says'}{' '}
-              <strong dir="auto">{String(position)}</strong>
+              <strong dir="auto">{saidText(event)}</strong>
             </>
           )}
         </>

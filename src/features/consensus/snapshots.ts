@@ -93,7 +93,7 @@ const renewSome = async (tx: Tx, fits: readonly Fit[]): Promise<boolean> => {
 export const createSnapshotTaker = ({ sql, clock }: Deps) => {
   /** An hour, and the last question checked for it. `after` is null if all are checked. */
   let hour: { readonly at: number; readonly after: string | null } = { at: -1, after: null };
-  /** Where the next step goes on, if it is in the middle of a stretch. */
+  /** The stretch that the next step continues; null if it begins a new one. */
   let followed: Followed | null = null;
 
   const turn = async () => {
