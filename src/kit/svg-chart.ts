@@ -1,5 +1,5 @@
 import { scaleLinear, scaleUtc } from 'd3-scale';
-import { area, curveLinear, curveMonotoneX, curveStepAfter, line } from 'd3-shape';
+import { area, curveMonotoneX, curveStepAfter, line } from 'd3-shape';
 import { dayText, timeText } from './format.js';
 import {
   type Child,
@@ -38,6 +38,16 @@ export const percentAxis = (
     .map((at) => ({ at, label: `${at}%` })),
   label,
 });
+
+/** Smallest range of a fitted percent axis, so that small moves look small. */
+const min_range = 20;
+
+/** Widens a range of percentages to full tens within 0 and 100. */
+export const fitPercent = (low: number, high: number) => {
+  const room = Math.max(0, min_range - (high - low)) / 2;
+  const [least, most] = [Math.floor((low - room) / 10) * 10, Math.ceil((high + room) / 10) * 10];
+  return { low: Math.max(0, least), high: Math.min(100, most) };
+};
 
 /** Makes an axis for any numbers, with about `steps` steps. */
 export const numberAxis = (from: number, to: number, steps: number, label?: string): Axis => {
@@ -85,10 +95,10 @@ export interface LegendItem {
   /** Index of the item's colour, from 0. */
   readonly series: number;
   /** `inner band`: a band on top of another band of its colour, so that it looks darker. */
-  readonly kind: 'line' | 'dashed' | 'dotted' | 'band' | 'inner band' | 'dot';
+  readonly kind: 'line' | 'dashed' | 'band' | 'inner band' | 'dot';
 }
 
-interface ChartParts {
+interface FrameParts {
   readonly title: string;
   readonly subtitle: string;
   /** Describes the picture in a sentence or two, for people who cannot see it. */
@@ -96,11 +106,14 @@ interface ChartParts {
   readonly legend: readonly LegendItem[];
   /** The source of the figures, and their time. */
   readonly source: string;
-  readonly x: Axis;
-  readonly y: Axis;
   readonly width: number;
   readonly height: number;
   readonly theme: SvgTheme;
+}
+
+interface ChartParts extends FrameParts {
+  readonly x: Axis;
+  readonly y: Axis;
   readonly draw: (plot: Plot) => readonly (Markup | null)[];
 }
 
@@ -128,7 +141,7 @@ const textLine = (text: string, parts: TextParts): Markup => {
   return el('text', { class: name, ...font, ...place }, text);
 };
 
-const dashes: Readonly<Record<string, string>> = { dashed: '6 4', dotted: '1.5 4' };
+const dashes: Readonly<Record<string, string>> = { dashed: '6 4' };
 
 /** Index of a series' colour. After the last colour, the first one comes again. */
 const colour = (series: number): number => series % series_colours;
@@ -142,8 +155,7 @@ const legendMark = ({ series, kind }: LegendItem, x: number, y: number): Markup 
     return el('rect', { ...box, class: `c-f${n}` });
   }
   const ends = { x1: x, x2: x + 18, y1: y - 4, y2: y - 4, 'stroke-width': 2.5 };
-  const caps = kind === 'dotted' ? { 'stroke-linecap': 'round' } : {};
-  return el('line', { ...ends, ...caps, 'stroke-dasharray': dashes[kind], class: `c-l${n}` });
+  return el('line', { ...ends, 'stroke-dasharray': dashes[kind], class: `c-l${n}` });
 };
 
 /** Draws the legend: rows of marks with labels. `bottom` is the baseline of the last row. */
@@ -164,7 +176,7 @@ const drawLegend = (items: readonly LegendItem[], top: number, width: number) =>
   return { parts, bottom: items.length === 0 ? top - 20 : y };
 };
 
-const drawHead = ({ title, subtitle, legend, width }: ChartParts) => {
+const drawHead = ({ title, subtitle, legend, width }: FrameParts) => {
   const room = width - 2 * padding;
   const lines = wrapText(title, { width: room, most: 3, face: title_face }).map((line, n) =>
     textLine(line, { x: padding, y: 37 + 23 * n, face: title_face, class: 'c-ink' }),
@@ -226,10 +238,13 @@ const plotOf = ({ x, y, width, height }: ChartParts, top: number): Plot => {
 export const heightOf = (width: number): number =>
   Math.round(Math.max(width * 0.5625, 530 - width / 10));
 
-export const drawChart = (parts: ChartParts): string => {
+/** Draws a whole picture around a plot, which begins at `top`. */
+const drawFrame = (
+  parts: FrameParts,
+  drawPlot: (top: number) => readonly (Markup | null)[],
+): string => {
   const { width, height, theme, title, desc } = parts;
   const head = drawHead(parts);
-  const plot = plotOf(parts, head.bottom + 18);
   const source = cutText(parts.source, width - 2 * padding, source_face);
   const document = el(
     'svg',
@@ -247,12 +262,17 @@ export const drawChart = (parts: ChartParts): string => {
     styleOf(theme),
     el('rect', { width, height, rx: 8, class: 'c-paper' }),
     ...head.parts,
-    drawAxes(plot, parts),
-    ...parts.draw(plot),
+    ...drawPlot(head.bottom + 18),
     textLine(source, { x: padding, y: height - 14, face: source_face }),
   );
   return `${document.svg}\n`;
 };
+
+export const drawChart = (parts: ChartParts): string =>
+  drawFrame(parts, (top) => {
+    const plot = plotOf(parts, top);
+    return [drawAxes(plot, parts), ...parts.draw(plot)];
+  });
 
 export interface Point {
   readonly x: number;
@@ -261,7 +281,7 @@ export interface Point {
 
 interface LineStyle {
   readonly series: number;
-  readonly kind?: 'line' | 'dashed' | 'dotted';
+  readonly kind?: 'line' | 'dashed';
   readonly width?: number;
 }
 
@@ -270,27 +290,18 @@ const stroke = ({ series, kind = 'line', width = 2 }: LineStyle) => ({
   fill: 'none',
   'stroke-width': width,
   'stroke-linejoin': 'round',
-  'stroke-linecap': kind === 'dotted' ? 'round' : undefined,
   'stroke-dasharray': dashes[kind],
 });
 
-const makeLine =
-  (curve: typeof curveLinear) => (plot: Plot, points: readonly Point[], style: LineStyle) => {
-    if (points.length < 2) return null;
-    const path = line<Point>(
-      ({ x }) => plot.x(x),
-      ({ y }) => plot.y(y),
-    )
-      .curve(curve)
-      .digits(2);
-    return el('path', { d: path([...points]) ?? '', ...stroke(style) });
-  };
-
 /** Draws straight lines from point to point. */
-export const drawLine = makeLine(curveLinear);
-
-/** Draws steps: each value holds until the next point. */
-export const drawSteps = makeLine(curveStepAfter);
+export const drawLine = (plot: Plot, points: readonly Point[], style: LineStyle) => {
+  if (points.length < 2) return null;
+  const path = line<Point>(
+    ({ x }) => plot.x(x),
+    ({ y }) => plot.y(y),
+  ).digits(2);
+  return el('path', { d: path([...points]) ?? '', ...stroke(style) });
+};
 
 interface Span {
   readonly x: number;
@@ -299,7 +310,7 @@ interface Span {
 }
 
 /** Draws the area between two step lines. */
-export const drawBand = (plot: Plot, spans: readonly Span[], series: number): Markup | null => {
+const drawBand = (plot: Plot, spans: readonly Span[], series: number): Markup | null => {
   if (spans.length < 2) return null;
   const path = area<Span>(
     ({ x }) => plot.x(x),
@@ -336,7 +347,7 @@ export const drawErrorBar = (plot: Plot, { x, low, high }: Span, series: number)
 };
 
 /** Draws a sentence in the middle of a plot that has nothing to show. */
-export const drawNote = (plot: Plot, text: string): Markup =>
+export const drawNote = (plot: Omit<Plot, 'x' | 'y'>, text: string): Markup =>
   textLine(text, {
     x: (plot.left + plot.right) / 2,
     y: (plot.top + plot.bottom) / 2,
@@ -379,17 +390,24 @@ const moveApart = (wanted: readonly number[], least: number, most: number): read
   return placed;
 };
 
-/** Draws lines and bands over time, without a title, for pages. The page sets the colours. */
-export const drawTimeChart = (parts: TimeChart): string => {
-  const { width, height, desc, x, y, lines, bands, rug, end } = parts;
+interface Box {
+  readonly left: number;
+  readonly right: number;
+  readonly top: number;
+  readonly bottom: number;
+}
+
+/** Draws axes, lines and bands over time inside a box, which has the labels too. */
+const drawTimePlot = (parts: Omit<TimeChart, 'width' | 'height' | 'desc'>, box: Box) => {
+  const { x, y, lines, bands, rug, end } = parts;
   const widest = (labels: readonly string[], face: Face): number =>
     Math.max(0, ...labels.map((label) => textWidth(label, face)));
   const end_face: Face = { size: 13, weight: 600 };
-  const most = width / 4;
+  const most = (box.right - box.left) / 4;
   const labels = lines.map(({ label }) => cutText(label, most, end_face));
   const names = y.ticks.map(({ label }) => label);
-  const [left, top] = [8 + widest(names, label_face), 12];
-  const [right, bottom] = [width - 12 - widest(labels, end_face), height - 26];
+  const [left, top] = [box.left + 8 + widest(names, label_face), box.top];
+  const [right, bottom] = [box.right - 12 - widest(labels, end_face), box.bottom - 26];
   const plot: Plot = {
     left,
     right,
@@ -460,6 +478,23 @@ export const drawTimeChart = (parts: TimeChart): string => {
           }),
           textLine(end.label, { x: plot.x(end.at) - 5, y: plot.top + 11, anchor: 'end' }),
         ];
+  const drawn_bands = bands.map((band) => drawBand(plot, hold(band), 0));
+  const markup = [
+    drawAxes(plot, parts),
+    ...drawn_bands,
+    ...ticks,
+    ...over,
+    ...drawn.reverse(),
+    ...dots,
+  ];
+  return { plot, markup };
+};
+
+/** Draws lines and bands over time, without a title, for pages. The page sets the colours. */
+export const drawTimeChart = (parts: TimeChart): string => {
+  const { width, height, desc } = parts;
+  const box = { left: 0, right: width, top: 12, bottom: height };
+  const { plot, markup } = drawTimePlot(parts, box);
   return el(
     'svg',
     {
@@ -471,14 +506,19 @@ export const drawTimeChart = (parts: TimeChart): string => {
       'data-right': plot.right,
       'data-bottom': plot.bottom,
     },
-    drawAxes(plot, parts),
-    ...bands.map((band) => drawBand(plot, hold(band), 0)).filter((band) => band !== null),
-    ...ticks,
-    ...over,
-    ...drawn.reverse(),
-    ...dots,
+    join(markup),
   ).svg;
 };
+
+/** Draws the same chart as a whole picture, with its title and its colours. */
+export const drawTimePicture = (parts: TimeChart & FrameParts): string =>
+  drawFrame(parts, (top) => {
+    const { width, height } = parts;
+    const bottom = height - 30;
+    const box = { left: padding, right: width - padding, top, bottom };
+    if (parts.lines.length === 0) return [drawNote(box, 'No forecasts yet')];
+    return drawTimePlot(parts, box).markup;
+  });
 
 /** Keeps the middle of a text far enough from both ends of the picture. */
 const within = (middle: number, half: number, width: number): number =>

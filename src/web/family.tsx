@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
 import { statedBy } from '../features/consensus/reading.js';
 import { metrics, reference_names } from '../features/leaderboards/metrics.js';
+import { agent_kinds } from '../features/leaderboards/rules.js';
 import { type ModelFamily, model_families } from '../features/taxonomy/model-family.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import { grouped, percentText } from '../kit/format.js';
@@ -71,12 +72,30 @@ const differenceOf = (question: Question, consensus: Consensus, family: string):
 };
 const gapOf = ({ family, crowd }: Difference): number => Math.abs(family - crowd);
 
+const shown_agents = 5;
+
+/** Reads the agents of a family, linked and imported, the best by points first. */
+const readAgents = async (api: Api, family: ModelFamily) => {
+  const pages = await Promise.all(
+    agent_kinds.map((kind) =>
+      api.get('listAgents', { query: { family, kind, sort: 'points', limit: shown_agents } }),
+    ),
+  );
+  return {
+    total: pages.reduce((sum, { total }) => sum + total, 0),
+    best: pages
+      .flatMap(({ agents }) => agents)
+      .sort((a, b) => b.points - a.points)
+      .slice(0, shown_agents),
+  };
+};
+
 const readFamily = async (api: Api, family: ModelFamily) => {
   const [open, listed, ...pages] = await Promise.all([
     api.get('listQuestions', {
       query: { status: 'open', sort: 'most_predicted', limit: max_questions },
     }),
-    api.get('listAgents', { query: { family, sort: 'points', limit: 5 } }),
+    readAgents(api, family),
     ...boards.map((by) => api.get('leaderboard', { query: { by, of: 'families', limit: 100 } })),
   ]);
   const ids = open.questions.map(({ id }) => id);
@@ -266,11 +285,11 @@ const Body = ({ family, read }: { family: string; read: Read }) => {
         A model family is scored as one forecaster: at each moment, the mean forecast of its owners.{' '}
         {agents.total > 0 && (
           <>
-            <a href={`/agents?family=${family}`}>{countText(agents.total, 'agent')}</a> of this
-            family, the best by points:{' '}
+            It has <a href={`/agents?family=${family}`}>{countText(agents.total, 'agent')}</a>. The
+            best by points:{' '}
           </>
         )}
-        {agents.agents.map(({ id, name }, n) => (
+        {agents.best.map(({ id, name }, n) => (
           <>
             {n > 0 && ', '}
             <a href={`/agents/${id}`} dir="auto">

@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { front_links } from '../features/docs/index.js';
 import type { ForecastData } from '../features/events/catalogue.js';
 import { type Metric, metrics } from '../features/leaderboards/metrics.js';
-import { grouped, percentText } from '../kit/format.js';
+import { grouped } from '../kit/format.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { scaleOf, Whisker } from './parts/charts.js';

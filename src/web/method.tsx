@@ -1,6 +1,6 @@
 import type { Operations } from '#client/wire.js';
 import { type CandidateKind, candidates, equal_weights } from '../features/consensus/mixture.js';
-import { dayText, grouped } from '../kit/format.js';
+import { grouped } from '../kit/format.js';
 import { renderPage } from './page.js';
 import { apiOf, public_page, route } from './page-route.js';
 import { countText, Time } from './parts/figures.js';
@@ -101,7 +101,9 @@ const Days = ({ fits }: { fits: readonly Fit[] }) => (
         <tbody>
           {fits.map(({ number, from_at, rho, mixture }) => (
             <tr key={number}>
-              <th scope="row">{dayText(new Date(from_at))}</th>
+              <th scope="row">
+                <Time at={from_at} />
+              </th>
               <td class="n">
                 {mixture === null
                   ? '–'

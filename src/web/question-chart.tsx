@@ -1,6 +1,6 @@
 import type { Operations } from '#client/wire.js';
 import { percentText } from '../kit/format.js';
-import { drawDensity, numberAxis, timeAxis } from '../kit/svg-chart.js';
+import { drawDensity, fitPercent, numberAxis, timeAxis } from '../kit/svg-chart.js';
 import type { Api } from './page-route.js';
 import { countText, Family, familyClass, familyIndex } from './parts/figures.js';
 import type { Forecast } from './parts/forecast.js';
@@ -177,16 +177,6 @@ const bandsOf = (question: Question, { all, families }: Charts, from: number): P
           ({ p75 }) => p75,
         ),
       ];
-};
-
-/** Smallest range of a percent axis, so that small moves look small. */
-const min_range = 20;
-
-/** Widens a range of percentages to full tens within 0 and 100. */
-const fitPercent = (low: number, high: number) => {
-  const room = Math.max(0, min_range - (high - low)) / 2;
-  const [least, most] = [Math.floor((low - room) / 10) * 10, Math.ceil((high + room) / 10) * 10];
-  return { low: Math.max(0, least), high: Math.min(100, most) };
 };
 
 /** The axis shows the part of the range that the lines and bands cover, with a margin. */

@@ -122,6 +122,17 @@ const How = ({ question, consensus }: Pick<HeroProps, 'question' | 'consensus'>)
   );
 };
 
+/** `live.js` shows one of the words. Without scripts there is none. */
+const LiveState = () => (
+  <span class="live-state">
+    {['live', 'reconnecting', 'paused'].map((state) => (
+      <span key={state} class={`when-${state}`}>
+        {state}
+      </span>
+    ))}
+  </span>
+);
+
 const Expected = ({ question, consensus, brief }: HeroProps) => {
   const { forecast, leading_option, total_predictions, headline } = consensus;
   const changeOf = (window: string): number | null =>
@@ -150,6 +161,7 @@ const Expected = ({ question, consensus, brief }: HeroProps) => {
         )}
         <span>{countText(total_predictions, 'forecast')}</span>
         {consensus.contested && <span>contested</span>}
+        <LiveState />
         <How question={question} consensus={consensus} />
       </p>
     </>

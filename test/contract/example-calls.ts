@@ -41,6 +41,7 @@ const queries: Readonly<Record<string, Readonly<Record<string, Value>>>> = {
   listQuestions: { status: 'open', category: 'society', sort: 'closing_soon' },
   listPredictions: { sort: 'top', limit: 10 },
   listDiscussions: { tab: 'top' },
+  listMovers: { range: '1w', limit: 3 },
   leaderboard: { by: 'brier', of: 'models', period: '30d' },
   compareForecasters: { a: 'claude', b: '$AGENT_ID' },
   listAgents: { family: 'claude', sort: 'points' },

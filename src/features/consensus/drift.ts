@@ -23,6 +23,7 @@ export interface Step {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly family: string;
+  readonly agent: string;
   /** The change of the headline, or of each option's; for a number in percent of the range. */
   readonly moved: readonly number[];
 }

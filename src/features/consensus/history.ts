@@ -10,6 +10,7 @@ import { driftOf, type Step } from './drift.js';
 import { readFits } from './fits-store.js';
 import { downsample } from './lttb.js';
 import { followMoments, type Recorded } from './moments.js';
+import { findMovers } from './movers.js';
 import { isNumber, placeOf } from './numbers.js';
 import { drawPicture, type Look } from './picture.js';
 import { type Course, makeRun, type RunShape, type TimedForecast } from './run.js';
@@ -43,7 +44,7 @@ export const makeCourse = async (
     run.add(one);
     now = run.read(fit);
     const moved = headlineIn(shape, now).map((value, n) => value - (before?.[n] ?? value));
-    steps.push({ at: one.at, family: one.family, moved });
+    steps.push({ at: one.at, family: one.family, agent: one.agent, moved });
   };
   for await (const { at, fit, is_new_fit } of followMoments(recorded, add)) {
     const moment: Moment = is_new_fit || now === null ? run.read(fit) : now;
@@ -55,7 +56,10 @@ export const makeCourse = async (
   const points = await thin(shape, moments, max_points);
   const drift_events = await driftOf(shape, steps, points);
   const total = moments.at(-1)?.count ?? 0;
-  return { shape, offset, total, moments: moments.length, points, drift_events };
+  const leader = shape.options.indexOf(moments.at(-1)?.leading_option ?? '');
+  const { until_ms } = recorded;
+  const movers = await findMovers(steps, { figure: Math.max(0, leader), until_ms });
+  return { shape, offset, total, moments: moments.length, points, drift_events, movers };
 };
 
 /** Returns at most `most` points, chosen to show the shape of the figures. */

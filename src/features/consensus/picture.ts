@@ -1,5 +1,5 @@
-import { dayText, grouped, timeText } from '../../kit/format.js';
-import type { Markup, SvgTheme } from '../../kit/svg.js';
+import { dayText, grouped, percentText, timeText } from '../../kit/format.js';
+import type { SvgTheme } from '../../kit/svg.js';
 import * as chart from '../../kit/svg-chart.js';
 import { valueAxisOf } from '../predictions/picture.js';
 import type { QuestionRow } from '../questions/index.js';
@@ -8,7 +8,7 @@ import { isNumber } from './numbers.js';
 import type { Course } from './run.js';
 import type { Point as Moment } from './schema.js';
 
-/** Draws the chart of a question as SVG. */
+/** Draws the consensus of a question over time, for pictures and for the widget. */
 
 export type PictureOf = Pick<
   QuestionRow,
@@ -31,179 +31,148 @@ export interface Look {
 }
 
 const minute_ms = 60_000;
+const max_lines = 5;
 
-const percent = (value: number | null): string => (value === null ? '–' : `${value} %`);
+/** The outcome in words. Null if the question is not resolved. */
+const outcomeOf = (question: PictureOf): string | null => {
+  const { status, outcome, correct_options } = question;
+  if (status !== 'resolved') return null;
+  const value = showOutcome(question);
+  if (value !== null) return valueText(value, question);
+  return correct_options?.join(', ') ?? (outcome === true ? 'Yes' : 'No');
+};
 
 const statusOf = (question: PictureOf): string => {
-  const { status, outcome, correct_options, closes_at, resolved_at } = question;
-  if (status === 'resolved') {
-    const value = showOutcome(question);
-    const right =
-      value === null
-        ? (correct_options?.join(', ') ?? (outcome === true ? 'YES' : 'NO'))
-        : valueText(value, question);
-    return `resolved ${right}${resolved_at === null ? '' : ` on ${dayText(resolved_at)}`}`;
+  const { status, closes_at, resolved_at } = question;
+  const outcome = outcomeOf(question);
+  if (outcome !== null) {
+    return `resolved ${outcome}${resolved_at === null ? '' : ` on ${dayText(resolved_at)}`}`;
   }
   if (status === 'voided') return 'voided';
   return status === 'closed' ? 'closed' : `open until ${dayText(closes_at)}`;
 };
 
-const isMulti = ({ shape }: Course): boolean => shape.question_type === 'multi';
-
-const subtitleOf = (question: PictureOf, course: Course): string => {
-  const last = course.points.at(-1);
+const subtitleOf = (question: PictureOf, { points }: Course): string => {
+  const last = points.at(-1);
   const status = statusOf(question);
-  if (last === undefined) return `No predictions yet · ${status}`;
-  const head = isNumber(question)
+  if (last === undefined) return `No forecasts yet · ${status}`;
+  const figure = isNumber(question)
     ? `median ${valueText(last.forecast ?? 0, question)}`
-    : isMulti(course)
-      ? `${last.leading_option} leads with ${percent(last.forecast)}`
-      : `${percent(last.forecast)} chance of YES`;
-  const count = last.count === 1 ? '1 prediction' : `${grouped(last.count)} predictions`;
-  return `${head} · ${count} · ${status}`;
+    : `${percentText(last.forecast)} chance of ${last.leading_option ?? 'Yes'}`;
+  const count = last.count === 1 ? '1 forecast' : `${grouped(last.count)} forecasts`;
+  return `${figure} · ${count} · ${status}`;
 };
 
-/** The axis ends a little after the last prediction, so that the last level is visible. */
-const timesOf = (question: PictureOf, { points }: Course, width: number): chart.Axis => {
-  const most = Math.max(2, Math.floor(width / 114));
-  const first = points[0]?.at ?? question.opens_at.getTime();
-  const last = points.at(-1)?.at ?? question.closes_at.getTime();
-  // If all predictions are within one minute, the axis is at least ten minutes long.
-  const from = last - first < minute_ms ? last - 10 * minute_ms : first;
-  return chart.timeAxis(from, last + (last - from) / 30, most);
+const timesOf = ({ opens_at, closes_at }: PictureOf, points: readonly Moment[], most: number) => {
+  const first = points[0]?.at ?? opens_at.getTime();
+  const last = points.at(-1)?.at ?? closes_at.getTime();
+  // If all forecasts are within one minute, the axis is at least ten minutes long.
+  return chart.timeAxis(last - first < minute_ms ? last - 10 * minute_ms : first, last, most);
 };
 
-type Line = readonly chart.Point[];
-
-/** Returns the points of a figure. The last value extends to the end of the axis. */
 const lineOf = (
   points: readonly Moment[],
-  { to }: chart.Axis,
-  read: (point: Moment) => number | null,
-): Line => {
-  const line = points.flatMap((point) => {
+  read: (point: Moment) => number | null | undefined,
+): readonly chart.Point[] =>
+  points.flatMap((point) => {
     const y = read(point);
-    return y === null ? [] : [{ x: point.at, y }];
+    return y === null || y === undefined ? [] : [{ x: point.at, y }];
   });
-  const last = line.at(-1);
-  return last === undefined ? line : [...line, { x: to, y: last.y }];
-};
 
-const legendOf = (question: PictureOf, { shape, points }: Course): readonly chart.LegendItem[] => {
+/** One line, or a line for each of the leading options, the highest first. */
+const linesOf = (question: PictureOf, { shape, points }: Course): readonly chart.TimeLine[] => {
   const last = points.at(-1);
   if (last === undefined) return [];
-  if (last.fan !== undefined) {
-    const [p5, p25, p50, p75, p95] = last.fan.map((value) => valueText(value, question));
-    return [
-      { label: `Median ${p50}`, series: 0, kind: 'line' },
-      { label: `50 %: ${p25} to ${p75}`, series: 0, kind: 'inner band' },
-      { label: `90 %: ${p5} to ${p95}`, series: 0, kind: 'band' },
-    ];
+  if (shape.options.length === 0) {
+    const is_number = isNumber(question);
+    const figure = last.forecast ?? 0;
+    const label = is_number ? valueText(figure, question) : percentText(figure);
+    const line = lineOf(points, ({ forecast }) => forecast);
+    return [{ name: is_number ? 'Median' : 'Chance of Yes', series: 0, label, points: line }];
   }
-  if (shape.question_type === 'multi') {
-    return shape.options.map((option, series) => ({
-      label: `${option}: ${percent(last.option_forecasts[series] ?? null)}`,
+  return shape.options
+    .map((name, n) => ({ name, n, now: last.option_forecasts[n] ?? 0 }))
+    .sort((a, b) => b.now - a.now)
+    .slice(0, max_lines)
+    .map(({ name, n, now }, series) => ({
+      name,
       series,
-      kind: 'line',
+      label: `${percentText(now)} ${name}`,
+      points: lineOf(points, ({ option_forecasts }) => option_forecasts[n]),
     }));
+};
+
+type Band = chart.TimeChart['bands'][number];
+
+/** The middle half of the forecasts; for a number or a date the 90 % and the 50 % range. */
+const bandsOf = (question: PictureOf, { shape, points }: Course): readonly Band[] => {
+  if (shape.options.length > 0) return [];
+  if (!isNumber(question)) {
+    return [points.map(({ at, p25, p75 }) => ({ x: at, low: p25 ?? 0, high: p75 ?? 0 }))];
   }
-  const { mean_probability, forecast, yes_percent, p25, p75 } = last;
-  return [
-    { label: `Forecast ${percent(forecast)}`, series: 0, kind: 'line' },
-    { label: `Mean ${percent(mean_probability)}`, series: 1, kind: 'dashed' },
-    { label: `Say YES ${percent(yes_percent)}`, series: 8, kind: 'dotted' },
-    { label: `Middle half of predictions ${p25}–${percent(p75)}`, series: 0, kind: 'band' },
-  ];
+  const levels = [
+    [0, 4],
+    [1, 3],
+  ] as const;
+  return levels.map(([low, high]) =>
+    points.map(({ at, fan }) => ({ x: at, low: fan?.[low] ?? 0, high: fan?.[high] ?? 0 })),
+  );
 };
 
-const drawBinary = (
-  plot: chart.Plot,
-  points: readonly Moment[],
-  x: chart.Axis,
-): (Markup | null)[] => {
-  const mean = lineOf(points, x, (point) => point.mean_probability);
-  const last = points.at(-1) as Moment;
-  const spans = points.map(({ at, p25, p75 }) => ({ x: at, low: p25 ?? 0, high: p75 ?? 0 }));
-  const band = [...spans, { x: x.to, low: last.p25 ?? 0, high: last.p75 ?? 0 }];
-  const share = lineOf(points, x, ({ yes_percent }) => yes_percent);
-  const headline = lineOf(points, x, ({ forecast }) => forecast);
-  const label = `${percent(last.forecast)} after ${grouped(last.count)}`;
-  return [
-    chart.drawBand(plot, band, 0),
-    chart.drawSteps(plot, share, { series: 8, kind: 'dotted', width: 1.5 }),
-    chart.drawSteps(plot, mean, { series: 1, kind: 'dashed', width: 1.75 }),
-    chart.drawSteps(plot, headline, { series: 0, width: 2.75 }),
-    chart.drawDot(plot, { x: last.at, y: last.forecast ?? 0 }, { series: 0, label }),
-  ];
-};
-
-/** Draws the median with its 50 % and 90 % bands. */
-const drawFan = (
-  plot: chart.Plot,
+/** The axis of percentages shows the part that lines and bands cover. */
+const valuesOf = (
   question: PictureOf,
-  { points }: Course,
-  x: chart.Axis,
-): (Markup | null)[] => {
-  const last = points.at(-1) as Moment;
-  const levelOf = ({ fan }: Moment, n: number): number => fan?.[n] ?? 0;
-  const bandOf = (low: number, high: number) =>
-    chart.drawBand(
-      plot,
-      [...points, { ...last, at: x.to }].map((point) => {
-        return { x: point.at, low: levelOf(point, low), high: levelOf(point, high) };
-      }),
-      0,
-    );
-  const median = lineOf(points, x, ({ forecast }) => forecast);
-  const y = last.forecast ?? 0;
-  return [
-    bandOf(0, 4),
-    bandOf(1, 3),
-    chart.drawSteps(plot, median, { series: 0, width: 2.75 }),
-    chart.drawDot(plot, { x: last.at, y }, { series: 0, label: valueText(y, question) }),
+  lines: readonly chart.TimeLine[],
+  bands: readonly Band[],
+): chart.Axis => {
+  if (isNumber(question) || lines.length === 0) return valueAxisOf(question);
+  const values = [
+    ...lines.flatMap(({ points }) => points.map(({ y }) => y)),
+    ...bands.flatMap((band) => band.flatMap(({ low, high }) => [low, high])),
   ];
+  const { low, high } = chart.fitPercent(Math.min(...values), Math.max(...values));
+  return chart.percentAxis(5, { from: low, to: high });
 };
 
-const drawMulti = (
-  plot: chart.Plot,
-  { points, shape }: Course,
-  x: chart.Axis,
-): (Markup | null)[] => {
-  const last = points.at(-1) as Moment;
-  return shape.options.flatMap((option, n) => {
-    const read = (point: Moment): number => point.option_forecasts[n] ?? 0;
-    const label = `${option}: ${percent(read(last))}`;
-    return [
-      chart.drawSteps(plot, lineOf(points, x, read), { series: n, width: 2.25 }),
-      chart.drawDot(plot, { x: last.at, y: read(last) }, { series: n, label }),
-    ];
-  });
+/** Returns what a chart of the consensus shows; `most` limits the labels of its time axis. */
+export const timeChartOf = (question: PictureOf, course: Course, most: number) => {
+  const { points } = course;
+  const lines = linesOf(question, course);
+  const bands = bandsOf(question, course);
+  return {
+    desc: `The consensus over time. ${subtitleOf(question, course)}.`,
+    x: timesOf(question, points, most),
+    y: valuesOf(question, lines, bands),
+    lines,
+    bands,
+    rug: [],
+  };
 };
+
+const bandNames = (question: PictureOf): readonly chart.LegendItem[] =>
+  isNumber(question)
+    ? [
+        { label: '50% range', series: 0, kind: 'inner band' },
+        { label: '90% range', series: 0, kind: 'band' },
+      ]
+    : [{ label: 'Middle half of the forecasts', series: 0, kind: 'band' }];
 
 export const drawPicture = (
   question: PictureOf,
   course: Course,
   { theme, width }: Look,
 ): string => {
-  const x = timesOf(question, course, width);
-  const subtitle = subtitleOf(question, course);
+  const shown = timeChartOf(question, course, Math.max(2, Math.floor(width / 114)));
   const last = course.points.at(-1);
-  const as_of = last === undefined ? '' : ` · last prediction ${timeText(new Date(last.at))}`;
-  return chart.drawChart({
+  const as_of = last === undefined ? '' : ` · last forecast ${timeText(new Date(last.at))}`;
+  return chart.drawTimePicture({
+    ...shown,
     title: question.question,
-    subtitle,
-    desc: `The consensus over time. ${subtitle}.`,
-    legend: legendOf(question, course),
+    subtitle: subtitleOf(question, course),
+    legend: shown.bands.length > 0 && last !== undefined ? bandNames(question) : [],
     source: `Prediction Forum${as_of} · log offset ${course.offset} · times in UTC`,
-    x,
-    y: valueAxisOf(question),
     theme,
     width,
     height: chart.heightOf(width),
-    draw: (plot) => {
-      if (last === undefined) return [chart.drawNote(plot, 'No predictions yet')];
-      if (isNumber(question)) return drawFan(plot, question, course, x);
-      return isMulti(course) ? drawMulti(plot, course, x) : drawBinary(plot, course.points, x);
-    },
   });
 };

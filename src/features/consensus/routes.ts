@@ -7,7 +7,13 @@ import { nullable } from '../../http/schemas.js';
 import { BusyError } from '../../kit/cache.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { prediction_schema } from '../predictions/columns.js';
-import { listPredictions, showPredictions, visibilityHeaders } from '../predictions/index.js';
+import {
+  listPredictions,
+  seesReasoning,
+  showPredictions,
+  visibilityHeaders,
+} from '../predictions/index.js';
+import { readSections } from '../predictions/reasoning.js';
 import { findVisible, toWire } from '../questions/index.js';
 import {
   lists_tag,
@@ -21,6 +27,7 @@ import type { HistoryParts } from './history.js';
 import type { ConsensusParts } from './live.js';
 import type { Mixture } from './losses.js';
 import { type CandidateKind, candidates } from './mixture.js';
+import { readMovers } from './movers.js';
 import { showFan } from './numbers.js';
 import { drawPicture } from './picture.js';
 import * as wire from './schema.js';
@@ -281,6 +288,48 @@ const getDrift = route({
   },
 });
 
+const getMovers = route({
+  ...about,
+  tag: 'history',
+  id: 'listMovers',
+  path: '/api/questions/{id}/movers',
+  summary: 'The forecasts and revisions that moved the consensus most',
+  query: wire.movers_query,
+  returns: { 200: wire.movers_answer },
+  handle: async ({ params, query, caller }, deps) => {
+    const question = await findVisible(deps, params.id, caller);
+    if (isFault(question)) return question;
+    const { range = 'all', limit } = query;
+    const { offset, movers, points } = await deps.history.read(question, 2);
+    const largest = movers[range];
+    const [rows, sees] = await Promise.all([
+      readMovers(deps.reads, question.id, largest),
+      seesReasoning(deps, question, caller),
+    ]);
+    const shown = largest.flatMap(({ at, agent, change }) => {
+      const row = rows.find((one) => one.agent === agent && one.at === at);
+      if (row === undefined) return [];
+      const { prediction_id, user_name, model_family, revision, reason, reasoning } = row;
+      const text = revision > 0 ? reason : readSections(reasoning).bottom_line;
+      const who = { prediction_id, user_id: agent, user_name, model_family };
+      const when = { at: new Date(at).toISOString(), is_revision: revision > 0 };
+      return [{ ...who, ...when, change, reason: sees ? text : null }];
+    });
+    return reply(
+      200,
+      {
+        question_id: question.id,
+        option: points.at(-1)?.leading_option ?? null,
+        figure: figures[question.question_type],
+        range,
+        offset,
+        movers: shown.slice(0, limit),
+      },
+      visibilityHeaders(deps),
+    );
+  },
+});
+
 export const routes = [
   getConsensus,
   getMany,
@@ -292,4 +341,5 @@ export const routes = [
   getChartSvg,
   getChartPng,
   getDrift,
+  getMovers,
 ];

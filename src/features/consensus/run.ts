@@ -1,4 +1,5 @@
 import { makeValueCounts } from './mixture.js';
+import type { Mover, MoverRange } from './movers.js';
 import { headlineFan, isNumber, median_part, number_parts, numberCandidates } from './numbers.js';
 import { createPool, type Pooled, type PoolFit, type PoolForecast } from './pool.js';
 import { shown } from './reading.js';
@@ -104,4 +105,6 @@ export interface Course {
   readonly moments: number;
   readonly points: readonly Point[];
   readonly drift_events: readonly MoveWire[];
+  /** Of the headline; with options, of the option that leads at the end. */
+  readonly movers: Readonly<Record<MoverRange, readonly Mover[]>>;
 }

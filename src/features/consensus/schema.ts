@@ -10,6 +10,7 @@ import {
 } from '../../http/schemas.js';
 import { question_types, value_schema } from '../questions/schema.js';
 import { model_families } from '../taxonomy/model-family.js';
+import { max_movers, mover_ranges } from './movers.js';
 
 /** API schemas of the consensus and its history. */
 
@@ -332,6 +333,39 @@ const move_schema = Type.Object({
 });
 
 export type MoveWire = Static<typeof move_schema>;
+
+export const movers_query = Type.Object({
+  range: Type.Optional(
+    textEnum(mover_ranges, { description: 'Default: `all`. It ends now or at the close.' }),
+  ),
+  limit: Type.Integer({ minimum: 1, maximum: max_movers, default: 5 }),
+});
+
+export const movers_answer = Type.Object({
+  question_id: uuid_schema,
+  option: nullable(Type.String({ description: 'The leading option. Null without options.' })),
+  figure: Type.String(),
+  range: textEnum(mover_ranges),
+  offset: Type.Integer(),
+  movers: Type.Array(
+    Type.Object({
+      prediction_id: uuid_schema,
+      user_id: uuid_schema,
+      user_name: Type.String(),
+      model_family: Type.String(),
+      at: time_schema,
+      is_revision: Type.Boolean(),
+      change: Type.Number({ description: 'Change of `figure`, in points.' }),
+      reason: nullable(
+        Type.String({
+          description:
+            'The reason of a revision, or the BOTTOM LINE of a first forecast. Null while the reasoning is hidden.',
+        }),
+      ),
+    }),
+    { description: 'Largest change first. Hidden predictions are left out.' },
+  ),
+});
 
 export const drift_answer = Type.Object({
   question_id: uuid_schema,

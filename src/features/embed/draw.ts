@@ -1,9 +1,9 @@
-import { area, curveStepAfter, line } from 'd3-shape';
-import { dayText, percentText, timeText } from '../../kit/format.js';
+import { percentText } from '../../kit/format.js';
 import { escapeHtml } from '../../kit/html.js';
+import { drawTimeChart, type TimeLine } from '../../kit/svg-chart.js';
+import { type PictureOf, timeChartOf } from '../consensus/picture.js';
 import type { Consensus } from '../consensus/rules.js';
 import type { Course } from '../consensus/run.js';
-import { plainLine } from './rules.js';
 
 /**
  * Draws the small charts of the widget as inline SVG. Colours are CSS classes, and widths and
@@ -39,87 +39,35 @@ export const drawHistogram = ({ histogram }: Consensus): string => {
   );
 };
 
-const max_lines = 5;
+/** Sizes in units of the picture, for a wide and a narrow frame. */
+const sizes = [
+  { look: 'wide-plot', width: 560, height: 230, times: 4 },
+  { look: 'narrow-plot', width: 320, height: 220, times: 2 },
+] as const;
 
-interface Line {
-  readonly name: string;
-  readonly values: readonly number[];
-}
+/** Draws the consensus over time, in the two sizes. Null without forecasts. */
+export const drawCourse = (question: PictureOf, course: Course): string | null => {
+  if (course.points.length === 0) return null;
+  const charts = sizes.map(({ look, times, ...size }) => {
+    const shown = timeChartOf(question, course, times);
+    return `<div class="${look}">${drawTimeChart({ ...shown, ...size })}</div>`;
+  });
+  const { lines } = timeChartOf(question, course, 2);
+  return (
+    charts.join('') +
+    (course.shape.options.length > 0
+      ? legendOf(lines)
+      : `<p class="note">The band shows the middle 50% of the forecasts.</p>`)
+  );
+};
 
-const nowOf = ({ values }: Line): string => percentText(values.at(-1) ?? null);
-
-const linesOf = ({ shape, points }: Course): readonly Line[] =>
-  shape.question_type === 'binary'
-    ? [{ name: 'Chance of Yes', values: points.map(({ forecast }) => forecast ?? 0) }]
-    : shape.options
-        .map((name, n) => ({
-          name,
-          values: points.map(({ option_forecasts }) => option_forecasts[n] ?? 0),
-        }))
-        .sort((a, b) => (b.values.at(-1) ?? 0) - (a.values.at(-1) ?? 0))
-        .slice(0, max_lines);
-
-const legendOf = (lines: readonly Line[]): string => {
+/** Names the lines in full. The labels in the chart may be cut. */
+const legendOf = (lines: readonly TimeLine[]): string => {
   const items = lines.map(
-    (one, n) =>
+    ({ name, points }, n) =>
       `<li><svg class="key" width="14" height="8" aria-hidden="true">` +
-      `<path class="line l${n}" d="M0 4H14"/></svg>` +
-      `<bdi>${escapeHtml(one.name)}</bdi> <b>${escapeHtml(nowOf(one))}</b></li>`,
+      `<path class="c-l${n}" d="M0 4H14"/></svg>` +
+      `<bdi>${escapeHtml(name)}</bdi> <b>${percentText(points.at(-1)?.y ?? null)}</b></li>`,
   );
   return `<ul class="keys">${items.join('')}</ul>`;
-};
-
-/** Labels both ends of a time axis. If both ends share the day or minute, it is shown only once. */
-export const endsOf = (from: number, to: number): readonly string[] => {
-  const [first, last] = [new Date(from), new Date(to)];
-  if (dayText(first) !== dayText(last)) return [dayText(first), dayText(last)];
-  const [began, ended] = [timeText(first), timeText(last)];
-  return began === ended ? [began] : [began, ended.replace(`${dayText(last)}, `, '')];
-};
-
-/**
- * Draws the consensus over time, as wide as the frame. A box of 100 by 100 is stretched to this
- * width, but its strokes keep their width and its labels are normal text of the page. Lines are
- * steps, because each value holds until the next forecast. The last value extends to the end.
- */
-export const drawCourse = (course: Course): string | null => {
-  const { points, shape } = course;
-  const [first, last] = [points[0], points.at(-1)];
-  if (first === undefined || last === undefined) return null;
-  const lines = linesOf(course);
-  const held = [...points, last];
-  const length = last.at - first.at || 1;
-  const x = (n: number): number =>
-    n === points.length ? 100 : (100 * ((points[n]?.at ?? 0) - first.at)) / length;
-  const pathOf = ({ values }: Line): string =>
-    line<number>(
-      (n) => x(n),
-      (n) => 100 - (values[n] ?? values.at(-1) ?? 0),
-    )
-      .curve(curveStepAfter)
-      .digits(2)([...held.keys()]) ?? '';
-  const band = area<number>(
-    (n) => x(n),
-    (n) => 100 - (held[n]?.p25 ?? 0),
-    (n) => 100 - (held[n]?.p75 ?? 0),
-  )
-    .curve(curveStepAfter)
-    .digits(2);
-  const is_binary = shape.question_type === 'binary';
-  const middle_half = is_binary ? `<path class="band" d="${band([...held.keys()]) ?? ''}"/>` : '';
-  const grid = [0, 25, 50, 75, 100].map((y) => `<path class="grid" d="M0 ${y}H100"/>`).join('');
-  const paths = lines.map((one, n) => `<path class="line l${n}" d="${pathOf(one)}"/>`);
-  const ends = lines.map((one) => `${plainLine(one.name)} ${nowOf(one)}`).join('; ');
-  const times = endsOf(first.at, last.at);
-  const label = `From ${times.join(' to ')}. At the end: ${ends}`;
-  return (
-    '<p class="ends" aria-hidden="true"><span>100%</span><span>75%</span><span>50%</span><span>25%</span><span>0%</span></p>' +
-    `<svg class="course" role="img" aria-label="${escapeHtml(label)}" viewBox="0 0 100 100" ` +
-    `preserveAspectRatio="none" width="100%" height="170">${grid}${middle_half}` +
-    `${paths.reverse().join('')}</svg>` +
-    `<p class="axis" aria-hidden="true">${times.map((time) => `<span>${time}</span>`).join('')}</p>` +
-    (is_binary
-      ? '<p class="note">The band shows the middle 50% of the forecasts.</p>'
-      : legendOf(lines))
-  );
 };

@@ -89,7 +89,13 @@ const getEmbed = route({
       deps.consensus.read(question),
       view === 'chart' && !isNumber(question) ? deps.history.read(question, chart_points) : null,
     ]);
-    const widget = { question, view, theme, public_url, chart: chart && drawCourse(chart) };
+    const widget = {
+      question,
+      view,
+      theme,
+      public_url,
+      chart: chart && drawCourse(question, chart),
+    };
     return replyRaw(html, renderWidget({ ...widget, consensus }), headers);
   },
 });

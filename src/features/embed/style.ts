@@ -1,14 +1,14 @@
+import { pageRules } from '../../kit/svg.js';
+
 /**
  * The style of the widget. In the light and the dark theme, text has a contrast of at least 4.5
  * with its background, and charts have at least 3. No element has a `style` attribute, because the
  * Content-Security-Policy allows only this stylesheet.
  */
 const light = `color-scheme: light; --ink: #16191d; --soft: #57606a; --paper: #fff; --line: #d8dde3;
-  --yes: #0b5cad; --no: #b4530f; --rest: #e6eaef; --third: #11703a;
-  --fourth: #7c3aad; --good: #116329; --bad: #a40e26;`;
+  --yes: #0b5cad; --no: #b4530f; --rest: #e6eaef; --good: #116329; --bad: #a40e26;`;
 const dark = `color-scheme: dark; --ink: #eceff3; --soft: #a3adb8; --paper: #16191d; --line: #39414a;
-  --yes: #6cb2ff; --no: #f0a060; --rest: #2b323a; --third: #63d48a;
-  --fourth: #c79bf5; --good: #6bd688; --bad: #ff8f9c;`;
+  --yes: #6cb2ff; --no: #f0a060; --rest: #2b323a; --good: #6bd688; --bad: #ff8f9c;`;
 
 export const embed_style = `
 :root { ${light} }
@@ -54,7 +54,6 @@ h1:has(:focus-visible) { outline: 2px solid var(--yes); outline-offset: 2px; bor
 .wrong::before { content: "\\2717\\00a0"; }
 .voided .figure { color: var(--soft); }
 .voided .part, .voided .yes, .voided .no { fill: var(--soft); }
-.voided .l0 { stroke: var(--soft); }
 svg { display: block; width: 100%; overflow: visible; }
 .rest { fill: var(--rest); }
 .part, .yes { fill: var(--yes); }
@@ -97,19 +96,12 @@ a:hover { color: var(--ink); }
 .gone h1 { color: var(--ink); }
 .sr { position: absolute; width: 1px; height: 1px; margin: -1px; overflow: hidden;
   clip-path: inset(50%); white-space: nowrap; }
-.plot { display: grid; grid-template-columns: auto minmax(0, 1fr); column-gap: 8px;
-  margin-top: 12px; }
-.plot > :not(.ends, .course) { grid-column: 2; }
-.plot > .note, .plot > .keys { grid-column: 1 / -1; }
-.ends { display: flex; flex-direction: column; justify-content: space-between; margin: -.6em 0;
-  height: calc(170px + 1.2em); font-size: 11px; line-height: 1.2; color: var(--soft);
-  text-align: end; }
-.grid { stroke: var(--line); stroke-width: 1; vector-effect: non-scaling-stroke; }
-.line { fill: none; stroke-width: 2; stroke-linejoin: round; vector-effect: non-scaling-stroke; }
-.l0 { stroke: var(--yes); } .l1 { stroke: var(--no); } .l2 { stroke: var(--third); }
-.l3 { stroke: var(--fourth); stroke-dasharray: 6 3; }
-.l4 { stroke: var(--soft); stroke-dasharray: 2 3; }
-.band { fill: var(--yes); opacity: .16; }
+.plot { margin-top: 12px; }
+.plot text { font-family: inherit; font-variant-numeric: tabular-nums; }
+.wide-plot { display: none; }
+@media (min-width: 480px) { .wide-plot { display: block; } .narrow-plot { display: none; } }
+${pageRules()}
+.key path { fill: none; stroke-width: 2.5; }
 .keys { list-style: none; display: flex; flex-wrap: wrap; gap: 4px 14px; font-size: 13px;
   margin-top: 8px; }
 .key { display: inline-block; width: 14px; margin-inline-end: 6px; vertical-align: middle; }
@@ -132,7 +124,7 @@ tbody a:hover { text-decoration: underline; }
   .compact .figure, .compact .said { text-align: start; }
 }
 @media (forced-colors: active) {
-  .part, .yes { fill: Highlight; } .line { stroke: CanvasText; } .no { fill: CanvasText; } .rest { fill: ButtonFace; }
+  .part, .yes { fill: Highlight; } .time-chart path[fill=none] { stroke: CanvasText; } .no { fill: CanvasText; } .rest { fill: ButtonFace; }
 }
 @media print { main { break-inside: avoid; } }
 `;

@@ -1,4 +1,4 @@
-import { dayText, timeText } from '../../kit/format.js';
+import { dayText, percentText, timeText } from '../../kit/format.js';
 import type { SvgTheme } from '../../kit/svg.js';
 import * as chart from '../../kit/svg-chart.js';
 import { quantileOf } from '../points/cdf-rules.js';
@@ -53,34 +53,28 @@ export const drawForecasts = (
   }));
   const [first, last] = [points[0]!, points.at(-1)!];
   const from = last.x - first.x < minute_ms ? last.x - 10 * minute_ms : first.x;
-  const x = chart.timeAxis(
-    from,
-    last.x + (last.x - from) / 30,
-    Math.max(2, Math.floor(width / 114)),
-  );
   const named = (y: number): string =>
-    question.range_min === null ? `${Math.round(y * 100) / 100} %` : valueText(y, question);
+    question.range_min === null ? percentText(y) : valueText(y, question);
   const what =
     option !== null
       ? (question.options[option] ?? '')
       : question.range_min === null
-        ? 'YES'
+        ? 'Yes'
         : 'the median';
   const subtitle = `${agent_name}: ${named(last.y)} for ${what} since ${dayText(new Date(last.x))}`;
-  return chart.drawChart({
+  return chart.drawTimePicture({
     title: question.question,
     subtitle,
     desc: `The forecasts of one agent over time. ${subtitle}.`,
-    legend: [{ label: `${what}: ${named(last.y)}`, series: 0, kind: 'line' }],
+    legend: [],
     source: `Prediction Forum · last forecast ${timeText(new Date(last.x))} · times in UTC`,
-    x,
+    x: chart.timeAxis(from, last.x, Math.max(2, Math.floor(width / 114))),
     y: valueAxisOf(question),
+    lines: [{ name: what, series: 0, label: named(last.y), points }],
+    bands: [],
+    rug: points.map(({ x }, n) => ({ at: x, is_revision: n > 0 })),
     theme,
     width,
     height: chart.heightOf(width),
-    draw: (plot) => [
-      chart.drawSteps(plot, [...points, { x: x.to, y: last.y }], { series: 0, width: 2.75 }),
-      ...points.map((point) => chart.drawDot(plot, point, { series: 0, label: named(point.y) })),
-    ],
   });
 };

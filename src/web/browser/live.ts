@@ -21,6 +21,13 @@ let tries = 0;
 let timer = 0;
 let fetched_at = 0;
 
+/** Shown beside the headline: the updates come, will come again, or wait for the reader to return. */
+type State = 'live' | 'reconnecting' | 'paused';
+const states: readonly State[] = ['live', 'reconnecting', 'paused'];
+const show = (state: State): void => {
+  for (const one of states) document.documentElement.classList.toggle(one, one === state);
+};
+
 const liveIn = (root: ParentNode): HTMLElement[] => [
   ...root.querySelectorAll<HTMLElement>('[data-live]:not(body)'),
 ];
@@ -51,12 +58,37 @@ const renew = (page: Document): boolean => {
     if (html === shown.get(name)) continue;
     shown.set(name, html);
     has_changed = true;
+    if (name === 'hero') announceSoon();
     keepOpen(old, taken);
     taken.classList.add('fresh');
     old.replaceWith(taken);
     document.dispatchEvent(new CustomEvent('renewed', { detail: taken }));
   }
   return has_changed;
+};
+
+const headlineText = (): string =>
+  (document.querySelector('.hero .figure')?.textContent ?? '').replaceAll(/\s+/g, ' ').trim();
+
+const announce_ms = 10_000;
+let announced = headlineText();
+let announced_at = 0;
+let announcing = 0;
+
+/** Tells screen readers the new headline, at most once every `announce_ms`. */
+const announceSoon = (): void => {
+  if (announcing !== 0) return;
+  announcing = window.setTimeout(
+    () => {
+      announcing = 0;
+      const [text, place] = [headlineText(), document.getElementById('say')];
+      if (text === announced || place === null) return;
+      announced = text;
+      announced_at = Date.now();
+      place.textContent = text;
+    },
+    Math.max(0, announced_at + announce_ms - Date.now()),
+  );
 };
 
 const fetchPage = async (is_repeat: boolean): Promise<void> => {
@@ -93,7 +125,7 @@ const connect = (): void => {
     mine.send(JSON.stringify({ op: 'subscribe', topics }));
     if (tries > 0) renewSoon();
     tries = 0;
-    document.documentElement.classList.add('live');
+    show('live');
   };
   mine.onmessage = ({ data }) => {
     const { op } = JSON.parse(String(data)) as { op: string };
@@ -102,7 +134,7 @@ const connect = (): void => {
   mine.onclose = () => {
     if (socket !== mine) return;
     socket = null;
-    document.documentElement.classList.remove('live');
+    show(document.hidden ? 'paused' : 'reconnecting');
     tries += 1;
     setTimeout(connect, Math.min(60_000, 500 * 2 ** tries) * (0.5 + Math.random() / 2));
   };

@@ -136,7 +136,7 @@ t.test('the course as figures and as a picture, the widget and the brief', async
   const fan = now.headline;
   t.same(last.quantiles, fan);
   const svg = String((await app.call('GET', `/api/questions/${id}/chart.svg`)).body);
-  t.match(svg, /Median [\d.]+ GW/);
+  t.match(svg, /median [\d.]+ GW/);
   for (const view of ['card', 'chart', 'compact']) {
     const { body: text } = await app.call('GET', `/embed/${id}?view=${view}`);
     t.match(text, / GW<\/span>/, view);

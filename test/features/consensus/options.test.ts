@@ -1,3 +1,4 @@
+import { percentText } from '../../../src/kit/format.js';
 import { startApp } from '../../help/app.js';
 import { recomputeConsensus } from '../../help/consensus-oracle.js';
 import { act } from '../../help/settling.js';
@@ -88,8 +89,9 @@ t.test('the chart, as points and as pictures', async (t) => {
   };
   t.match(chart.points.at(-1), { ...headline, ...figures });
   const svg = textOf(await get(`/api/questions/${id}/chart.svg`));
-  t.match(svg, `Google leads with ${headline.forecast} %`);
-  for (const [n, option] of options.entries()) t.match(svg, `${option}: ${forecasts[n]} %`);
+  t.match(svg, `${percentText(headline.forecast)} chance of Google`);
+  for (const [n, option] of options.entries())
+    t.match(svg, `${percentText(forecasts[n])} ${option}`);
   for (const share of shares.slice(1)) t.notMatch(svg, `${share} %`);
   t.equal((await app.call('GET', `/api/questions/${id}/chart.png`)).status, 200);
 });

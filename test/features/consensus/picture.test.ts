@@ -123,8 +123,8 @@ t.test('0, 1, 2 and many predictions, of every status, have a picture', async (t
         checkSafe(svg);
         t.match(svg, /^<svg [^>]*width="800" height="450"/);
         t.notMatch(svg, /NaN|Infinity|undefined|null/);
-        if (count === 0) t.match(svg, /No predictions yet/);
-        if (resolved) t.match(svg, options.length > 0 ? /resolved Stays/ : /resolved YES/);
+        if (count === 0) t.match(svg, /No forecasts yet/);
+        if (resolved) t.match(svg, options.length > 0 ? /resolved Stays/ : /resolved Yes/);
       }
     }
   }

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { SaxesParser } from 'saxes';
 import { first_fit } from '../../../src/features/consensus/correlation.js';
 import { computeConsensus, no_tally } from '../../../src/features/consensus/rules.js';
-import { drawCourse, endsOf } from '../../../src/features/embed/draw.js';
+import { drawCourse } from '../../../src/features/embed/draw.js';
 import { renderWidget } from '../../../src/features/embed/question-widget.js';
 import { questionOembed } from '../../../src/features/embed/routes.js';
 import { views } from '../../../src/features/embed/schema.js';
@@ -115,7 +115,7 @@ const render = (row: QuestionRow & { readonly family: string }, view: (typeof vi
     view,
     theme: 'auto',
     public_url,
-    chart: view === 'chart' ? drawCourse(course) : null,
+    chart: view === 'chart' ? drawCourse(row, course) : null,
   });
 };
 
@@ -194,14 +194,6 @@ t.test('only http and https are a link', async (t) => {
     const handlers = shape.filter((element) => /\bon\w+/.test(element));
     t.same([foreign, handlers], [[], []], nameOf(resolution_url));
   }
-});
-
-t.test('an axis of time names no day and no minute twice', async (t) => {
-  const start = at.getTime();
-  const minute_ms = 60_000;
-  t.same(endsOf(start, start + 30_000), ['31 Jan 2027, 12:00 UTC']);
-  t.same(endsOf(start, start + minute_ms), ['31 Jan 2027, 12:00 UTC', '12:01 UTC']);
-  t.same(endsOf(start, start + 1_440 * minute_ms), ['31 Jan 2027', '1 Feb 2027']);
 });
 
 t.test('the largest families stand with their counts, and the rest is a number', async (t) => {
