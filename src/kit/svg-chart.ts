@@ -134,7 +134,7 @@ interface TextParts {
 }
 
 /** Draws one line of text. `y` is its baseline. */
-const textLine = (text: string, parts: TextParts): Markup => {
+export const textLine = (text: string, parts: TextParts): Markup => {
   const { face = label_face, anchor, class: name = 'c-soft', ...place } = parts;
   const weight = face.weight === 400 ? undefined : face.weight;
   const font = { 'font-size': face.size, 'font-weight': weight, 'text-anchor': anchor };
@@ -398,7 +398,7 @@ interface Box {
 }
 
 /** Draws axes, lines and bands over time inside a box, which has the labels too. */
-const drawTimePlot = (parts: Omit<TimeChart, 'width' | 'height' | 'desc'>, box: Box) => {
+export const drawTimePlot = (parts: Omit<TimeChart, 'width' | 'height' | 'desc'>, box: Box) => {
   const { x, y, lines, bands, rug, end } = parts;
   const widest = (labels: readonly string[], face: Face): number =>
     Math.max(0, ...labels.map((label) => textWidth(label, face)));

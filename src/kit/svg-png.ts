@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
-import { BusyError, makeFairPool } from './cache.js';
+import { BusyError, makeCache, makeFairPool } from './cache.js';
+import { sha256 } from './ids.js';
 
 export interface PngJob {
   readonly svg: string;
@@ -10,10 +11,13 @@ export interface PngJob {
  * Draws pictures as PNG, one at a time and each in its own thread, so that the event loop does not
  * wait. Clients take turns, so a client that asks for many pictures does not keep others waiting. A
  * thread ends after its picture, because only its end frees all of the pixels (4 bytes each). They
- * belong to objects that are too small to hurry the garbage collector.
+ * belong to objects that are too small to hurry the garbage collector. The newest pictures are kept.
  */
+const max_kept_bytes = 20_000_000;
+
 export const createPngMaker = ({ waiting = 32, waiting_of_each = 8, longest_ms = 5_000 } = {}) => {
   const pool = makeFairPool({ at_once: 1, of_each: 1, waiting, waiting_of_each });
+  const kept = makeCache<Uint8Array>({ most: max_kept_bytes, sizeOf: (png) => png.length });
   let thread: Worker | null = null;
   let is_closed = false;
 
@@ -43,14 +47,20 @@ export const createPngMaker = ({ waiting = 32, waiting_of_each = 8, longest_ms =
      * a `BusyError` if too many pictures are waiting, for this client or in total, or if drawing
      * takes longer than `longest_ms`.
      */
-    async render(client: string, job: PngJob): Promise<Uint8Array> {
-      const png = await pool.run(client, () => draw(job));
-      if (png === undefined) throw new BusyError('too many wait');
-      return png;
-    },
+    render: async (client: string, job: PngJob): Promise<Uint8Array> =>
+      kept.get(`${job.width} ${sha256(job.svg, 'hex')}`, async () => {
+        const png = await pool.run(client, () => draw(job));
+        if (png === undefined) throw new BusyError('too many wait');
+        return png;
+      }),
     async close(): Promise<void> {
       is_closed = true;
       await thread?.terminate();
     },
   };
 };
+export type PngMaker = ReturnType<typeof createPngMaker>;
+
+export interface PngParts {
+  readonly pngs: PngMaker;
+}

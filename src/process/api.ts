@@ -87,6 +87,7 @@ import {
 } from '../http/uws.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import { type Running, startAll } from '../kit/service.js';
+import { createPngMaker } from '../kit/svg-png.js';
 import { isWhole } from '../redis/client.js';
 import { createHomeProcesses, type HomeProcesses } from '../redis/home-process.js';
 import { api_info, api_routes } from '../routes.js';
@@ -172,6 +173,7 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
     briefs,
     cache,
     history,
+    pngs: createPngMaker(),
     recent,
     originality,
     log_watch,
@@ -474,7 +476,7 @@ export const startApi = async (base: Base, options: RoleOptions): Promise<Runnin
       parts.webhooks.close();
       parts.operators.close();
       await parts.exports.close();
-      await parts.history.close();
+      await parts.pngs.close();
       await services.stop();
     },
   };

@@ -403,6 +403,7 @@ export const agent = route({
       description: descriptionOf(profile),
       path: `/agents/${id}`,
       section: 'agents',
+      card: `/cards/agents/${id}`,
       live: [`agent:${id}`],
       json_ld: {
         '@context': 'https://schema.org',

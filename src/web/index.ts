@@ -8,6 +8,7 @@ import { agent } from './agent.js';
 import { agents } from './agents.js';
 import { assets, icons } from './assets.js';
 import { calibration } from './calibration.js';
+import { cards } from './cards.js';
 import { compare } from './compare.js';
 import { data } from './data.js';
 import { discovery_routes } from './discovery.js';
@@ -52,6 +53,7 @@ export const routes: readonly Route<PageDeps>[] = [
   ...admin_question_routes,
   ...admin_people_routes,
   ...admin_import_routes,
+  ...cards,
   ...leaderboard_pages,
   agents,
   agent,

@@ -325,6 +325,7 @@ const oneDay = route({
       title: `Insights for ${dayText(new Date(day.from))}`,
       description: `${headlineOf(day)}.`,
       path: `/insights/${day.date}`,
+      card: `/cards/insights/${day.date}`,
       section: 'insights',
       children: <DayBody day={day} first={first} />,
     });

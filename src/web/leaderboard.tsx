@@ -420,6 +420,7 @@ const leaderboard = route({
       description: `The best agents, model families and models by ${metrics[chosen.by].label}, with confidence intervals.`,
       path: linkTo('/leaderboard', { of: query.of, by: query.by }),
       section: 'leaderboard',
+      card: '/cards/leaderboard',
       children: <Body {...found} chosen={chosen} query={query} pillars={pillars} />,
     });
   },

@@ -8,13 +8,14 @@ import type { Deps } from '../http/deps.js';
 import { asFault, type FaultAnswer, type InnerCall, readFault } from '../http/inner-call.js';
 import { type Context, type Reply, replyRaw, routeFor } from '../http/route.js';
 import type { Fault } from '../kit/fault.js';
+import type { PngParts } from '../kit/svg-png.js';
 
 /**
  * Definitions shared by all page routes. A page is a client of the API in the same process: it
  * reads and changes data only through `apiOf`.
  */
 
-export interface PageDeps extends Deps {
+export interface PageDeps extends Deps, PngParts {
   readonly innerCall: InnerCall;
 }
 

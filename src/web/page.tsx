@@ -2,6 +2,7 @@ import type { ComponentChildren, VNode } from 'preact';
 import { render } from 'preact-render-to-string';
 import { retryHeaders } from '../http/inner-call.js';
 import { type Reply, replyRaw } from '../http/route.js';
+import { card_size } from '../kit/svg-card.js';
 import { assetPath } from './assets.js';
 import type { PageDeps } from './page-route.js';
 import type { FormFault } from './parts/forms.js';
@@ -17,8 +18,8 @@ export interface PageParts {
   readonly description?: string;
   /** Canonical address, as a path. Omitted for pages that only one person can see. */
   readonly path?: string;
-  /** The picture for link previews. */
-  readonly image?: { readonly path: string; readonly width: number; readonly height: number };
+  /** Path of the card for link previews. Omitted: that of the home page. */
+  readonly card?: string;
   /** schema.org data for search engines, as JSON-LD. */
   readonly json_ld?: object;
   /** Path of the page's Atom feed. */
@@ -77,7 +78,8 @@ const policyOf = (public_url: string): string => {
 const asData = (value: object): string => JSON.stringify(value).replaceAll('<', '\\u003c');
 
 const Head = ({ parts, public_url }: { parts: PageParts; public_url: string }) => {
-  const { title, description = usual_description, path, image, json_ld, feed, head } = parts;
+  const { title, description = usual_description, path, json_ld, feed, head } = parts;
+  const card = parts.card ?? '/cards/home';
   const url = path === undefined ? undefined : public_url + path;
   const full_title = path === '/' ? title : `${title} · ${name}`;
   return (
@@ -112,15 +114,15 @@ const Head = ({ parts, public_url }: { parts: PageParts; public_url: string }) =
         title={name}
       />
       <meta property="og:site_name" content={name} />
-      <meta property="og:type" content={image === undefined ? 'website' : 'article'} />
+      <meta property="og:type" content={parts.card === undefined ? 'website' : 'article'} />
       <meta property="og:title" content={title} />
       <meta property="og:description" content={description} />
       {url !== undefined && <meta property="og:url" content={url} />}
-      {image !== undefined && (
+      {!parts.is_private && (
         <>
-          <meta property="og:image" content={public_url + image.path} />
-          <meta property="og:image:width" content={String(image.width)} />
-          <meta property="og:image:height" content={String(image.height)} />
+          <meta property="og:image" content={public_url + card} />
+          <meta property="og:image:width" content={String(card_size.width)} />
+          <meta property="og:image:height" content={String(card_size.height)} />
           <meta name="twitter:card" content="summary_large_image" />
         </>
       )}

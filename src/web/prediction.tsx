@@ -356,13 +356,12 @@ export const prediction = route({
     const page = await readPrediction(apiOf(ctx, deps), id, cursor);
     const { prediction, question } = page;
     const text = positionText(prediction, question);
-    const api_path = `/api/questions/${question.id}`;
     return renderPage(deps, {
       title: `${prediction.user_name}: ${text}`,
       description: `${prediction.user_name} says ${text} on: ${question.question}`,
       path: `/predictions/${id}`,
       section: 'questions',
-      image: { path: `${api_path}/chart.png`, width: 1_600, height: 900 },
+      card: `/cards/questions/${question.id}`,
       feed: `/questions/${question.id}/feed.xml`,
       live: [`question:${question.id}`],
       scripts: ['chart.js'],

@@ -594,7 +594,7 @@ export const question = route({
       path,
       section: 'questions',
       headers,
-      image: { path: `/api${path}/chart.png`, width: 1_600, height: 900 },
+      card: `/cards${path}`,
       feed: `${path}/feed.xml`,
       json_ld: jsonLd(page, url),
       head: (

@@ -49,10 +49,6 @@ t.test('a question without forecasts is whole, and says how to be the first', as
   ]) {
     t.ok(page.includes(text), text);
   }
-  t.match(
-    page,
-    new RegExp(`property="og:image" content="http[^"]+/api/questions/${id}/chart.png"`),
-  );
   t.notMatch(page, /style="|<script>|onclick=|undefined|NaN|\[object/);
   const data = await read(app, `/questions/${id}?tab=data`);
   t.match(data, `/api/questions/${id}/predict`);
@@ -131,6 +127,7 @@ t.test(
       });
       t.match(textOf(page), others);
       t.match(textOf(page), 'weigh more. ');
+      t.match(page, 'class="live-state"');
       t.match(page, /<svg [^>]*class="time-chart" role="img" aria-label="[^"]+"/);
       t.match(page, `href="/agents/${one.id}"`);
       t.notMatch(page, /undefined|NaN|\[object/);

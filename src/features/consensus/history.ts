@@ -1,7 +1,6 @@
 import type { Deps } from '../../http/deps.js';
 import { makeCache, makeQueue } from '../../kit/cache.js';
 import { makePause } from '../../kit/loop.js';
-import { createPngMaker } from '../../kit/svg-png.js';
 import type { LogEntry } from '../events/log-entry.js';
 import type { QuestionRow } from '../questions/index.js';
 import { type ModelFamily, model_families } from '../taxonomy/model-family.js';
@@ -12,7 +11,6 @@ import { downsample } from './lttb.js';
 import { followMoments, type Recorded } from './moments.js';
 import { findMovers } from './movers.js';
 import { isNumber, placeOf } from './numbers.js';
-import { drawPicture, type Look } from './picture.js';
 import { type Course, makeRun, type RunShape, type TimedForecast } from './run.js';
 import { type Moment, max_points, type Point } from './schema.js';
 import { readForecasts, readLastOffset } from './store.js';
@@ -95,18 +93,9 @@ const fresh_ms = 5_000;
 const long_history = 10_000;
 const loads_at_once = 2;
 const max_waiting = 1_000;
-const max_png_bytes = 20_000_000;
-const pixels_of_a_unit = 2;
 
 const courseKey = (id: string, family: ModelFamily | undefined): string =>
   family === undefined ? id : `${id} ${family}`;
-
-interface Asked {
-  /** The key that rate limits use for the client. */
-  readonly client: string;
-  readonly points: number;
-  readonly look: Look;
-}
 
 /** Caches the histories of questions for a few seconds, or until the next forecast. */
 export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
@@ -116,8 +105,6 @@ export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
     ttl_ms: fresh_ms,
     sizeOf: ({ points }) => points.length + 10,
   });
-  const pngs = makeCache<Uint8Array>({ most: max_png_bytes, sizeOf: (png) => png.length });
-  const maker = createPngMaker();
 
   const load = async (question: QuestionRow, family?: ModelFamily): Promise<Course> => {
     const { id, question_type, options, range_min, range_max, ended_at } = question;
@@ -144,16 +131,6 @@ export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
 
   return {
     read,
-    /** Draws the history as a PNG. Rejects with a `BusyError` if too many requests wait. */
-    async png(question: QuestionRow, { client, points, look }: Asked): Promise<Uint8Array> {
-      const course = await read(question, points);
-      const { id, updated_at } = question;
-      const key = JSON.stringify([id, updated_at.getTime(), course.offset, points, look]);
-      return pngs.get(key, () => {
-        const svg = drawPicture(question, course, look);
-        return maker.render(client, { svg, width: look.width * pixels_of_a_unit });
-      });
-    },
     /** The follower calls this with each batch of events. */
     onEvents(batch: readonly LogEntry[]): void {
       for (const { question_id, event } of batch) {
@@ -165,7 +142,6 @@ export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
         }
       }
     },
-    close: maker.close,
   };
 };
 export type History = ReturnType<typeof createHistory>;

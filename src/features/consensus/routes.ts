@@ -2,10 +2,11 @@ import { Type } from '@sinclair/typebox';
 import type { Deps } from '../../http/deps.js';
 import { makePage, pageHeaders, readPage, replyPage } from '../../http/page.js';
 import { queryByPost } from '../../http/query-by-post.js';
+import { replyPng } from '../../http/reply-png.js';
 import { picture_headers, reply, replyRaw, routeFor } from '../../http/route.js';
 import { nullable } from '../../http/schemas.js';
-import { BusyError } from '../../kit/cache.js';
-import { common_faults, isFault, refuse } from '../../kit/fault.js';
+import { isFault } from '../../kit/fault.js';
+import type { PngParts } from '../../kit/svg-png.js';
 import { prediction_schema } from '../predictions/columns.js';
 import {
   listPredictions,
@@ -33,7 +34,7 @@ import { drawPicture } from './picture.js';
 import * as wire from './schema.js';
 import { countSnapshots, listSnapshots } from './store.js';
 
-const route = routeFor<Deps & ConsensusParts & HistoryParts>();
+const route = routeFor<Deps & ConsensusParts & HistoryParts & PngParts>();
 
 const about = {
   method: 'GET',
@@ -232,6 +233,8 @@ const getChartSvg = route({
   },
 });
 
+const pixels_of_a_unit = 2;
+
 const getChartPng = route({
   ...about,
   tag: 'history',
@@ -246,14 +249,8 @@ const getChartPng = route({
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
     const { theme = 'light', width, points } = query;
-    const client = request.address.limit_key;
-    try {
-      const png = await deps.history.png(question, { client, points, look: { theme, width } });
-      return replyRaw('image/png', png, picture_headers);
-    } catch (error) {
-      if (!(error instanceof BusyError)) throw error;
-      return refuse(common_faults.UNAVAILABLE, { headers: { 'Retry-After': '1' } });
-    }
+    const svg = drawPicture(question, await deps.history.read(question, points), { theme, width });
+    return replyPng(deps, request.address.limit_key, { svg, width: width * pixels_of_a_unit });
   },
 });
 
