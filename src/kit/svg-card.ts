@@ -10,7 +10,7 @@ export interface Card {
   /** One or two words above the title, such as the state of a question. */
   readonly label: string;
   readonly title: string;
-  /** The one figure of the card, and what it is. */
+  /** The main figure of the card, with its caption. */
   readonly figure?: string | undefined;
   readonly caption?: string | undefined;
   /** Names with figures, at most five. */

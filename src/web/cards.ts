@@ -107,7 +107,7 @@ const readHome = async (api: Api): Promise<Card> => {
   const [open, resolved] = await Promise.all(
     (['open', 'resolved'] as const).map((status) =>
       api.get('listQuestions', {
-        query: { status, sort: 'most_predicted', limit: 3, include: ['consensus'] },
+        query: { status, sort: 'most_predicted', limit: 5, include: ['consensus'] },
       }),
     ),
   );

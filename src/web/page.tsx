@@ -18,7 +18,7 @@ export interface PageParts {
   readonly description?: string;
   /** Canonical address, as a path. Omitted for pages that only one person can see. */
   readonly path?: string;
-  /** Path of the card for link previews. Omitted: that of the home page. */
+  /** Path of the card for link previews. The default is the card of the home page. */
   readonly card?: string;
   /** schema.org data for search engines, as JSON-LD. */
   readonly json_ld?: object;

@@ -122,7 +122,7 @@ const How = ({ question, consensus }: Pick<HeroProps, 'question' | 'consensus'>)
   );
 };
 
-/** `live.js` shows one of the words. Without scripts there is none. */
+/** `live.js` shows one of the words. Without scripts, no word is shown. */
 const LiveState = () => (
   <span class="live-state">
     {['live', 'reconnecting', 'paused'].map((state) => (

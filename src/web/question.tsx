@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
-import type { MoverRange } from '../features/consensus/movers.js';
+import type { MoverRange } from '../features/consensus/schema.js';
 import { question_faults, question_params } from '../features/questions/schema.js';
 import { preferredType } from '../http/accept.js';
 import { reply, replyRaw } from '../http/route.js';

@@ -54,8 +54,11 @@ t.test('clients take turns, and one that asks for many leaves room for others', 
   const maker = createPngMaker({ waiting: 8, waiting_of_each: 3 });
   t.teardown(() => maker.close());
   const done: string[] = [];
+  let asked = 0;
   const ask = async (client: string) => {
-    await maker.render(client, { svg: drawing(1), width: 200 });
+    asked += 1;
+    // Each picture has another size, because equal pictures are drawn only once.
+    await maker.render(client, { svg: drawing(1), width: 200 + asked });
     done.push(client);
   };
   const many = Array.from({ length: 9 }, () => ask('greedy'));

@@ -28,11 +28,10 @@ import type { HistoryParts } from './history.js';
 import type { ConsensusParts } from './live.js';
 import type { Mixture } from './losses.js';
 import { type CandidateKind, candidates } from './mixture.js';
-import { readMovers } from './movers.js';
 import { showFan } from './numbers.js';
 import { drawPicture } from './picture.js';
 import * as wire from './schema.js';
-import { countSnapshots, listSnapshots } from './store.js';
+import { countSnapshots, listSnapshots, readMovers } from './store.js';
 
 const route = routeFor<Deps & ConsensusParts & HistoryParts & PngParts>();
 

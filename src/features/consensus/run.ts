@@ -1,10 +1,9 @@
 import { makeValueCounts } from './mixture.js';
-import type { Mover, MoverRange } from './movers.js';
 import { headlineFan, isNumber, median_part, number_parts, numberCandidates } from './numbers.js';
 import { createPool, type Pooled, type PoolFit, type PoolForecast } from './pool.js';
 import { shown } from './reading.js';
 import { leadingOf, mean, type QuestionShape, share } from './rules.js';
-import type { Moment, MoveWire, Point } from './schema.js';
+import type { Moment, Mover, MoverRange, MoveWire, Point } from './schema.js';
 
 /**
  * Follows the consensus forecast by forecast. After each forecast, the figures equal the response
@@ -105,6 +104,6 @@ export interface Course {
   readonly moments: number;
   readonly points: readonly Point[];
   readonly drift_events: readonly MoveWire[];
-  /** Of the headline; with options, of the option that leads at the end. */
+  /** Forecasts that moved the headline. With options, the headline of the last leading option. */
   readonly movers: Readonly<Record<MoverRange, readonly Mover[]>>;
 }

@@ -10,7 +10,6 @@ import {
 } from '../../http/schemas.js';
 import { question_types, value_schema } from '../questions/schema.js';
 import { model_families } from '../taxonomy/model-family.js';
-import { max_movers, mover_ranges } from './movers.js';
 
 /** API schemas of the consensus and its history. */
 
@@ -333,6 +332,20 @@ const move_schema = Type.Object({
 });
 
 export type MoveWire = Static<typeof move_schema>;
+
+/** How long before the end of the history a range starts, in days. */
+export const mover_days = { '1d': 1, '1w': 7, '1m': 30, all: Number.POSITIVE_INFINITY } as const;
+export type MoverRange = keyof typeof mover_days;
+export const mover_ranges = Object.keys(mover_days) as readonly MoverRange[];
+export const max_movers = 10;
+
+/** A forecast of an agent and its effect on one figure, in points. */
+export interface Mover {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly agent: string;
+  readonly change: number;
+}
 
 export const movers_query = Type.Object({
   range: Type.Optional(

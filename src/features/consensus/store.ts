@@ -21,7 +21,7 @@ import {
   type Tally,
 } from './rules.js';
 import type { TimedForecast } from './run.js';
-import type { SnapshotReason } from './schema.js';
+import type { Mover, SnapshotReason } from './schema.js';
 import { type Counted, type Counter, makeCounter, readCells, sumUpInTurns } from './tally.js';
 
 /** Tallies, histories and snapshots of the consensus in Postgres. */
@@ -500,3 +500,29 @@ export const countSnapshots = (db: Db, question_id: string) =>
     select count(*)::integer as total
     from consensus_snapshots
     where question_id = ${question_id} and format = ${format}`);
+
+interface MoverRow {
+  readonly at: number;
+  readonly agent: string;
+  readonly prediction_id: string;
+  readonly user_name: string;
+  readonly model_family: string;
+  readonly revision: number;
+  readonly reason: string | null;
+  readonly reasoning: string;
+}
+
+/** Reads the forecasts of movers. Skips hidden predictions. */
+export const readMovers = (db: Db, question_id: string, movers: readonly Mover[]) => db<MoverRow[]>`
+  select
+    m.at, m.agent, f.prediction_id, g.name as user_name, f.model_family, f.revision, f.reason,
+    p.reasoning
+  from unnest(
+    ${movers.map(({ agent }) => agent)}::uuid[], ${movers.map(({ at }) => at)}::bigint[]
+  ) as m (agent, at)
+  join forecasts f
+    on f.question_id = ${question_id}
+    and f.agent_id = m.agent
+    and (extract(epoch from f.forecast_at) * 1000)::bigint = m.at
+  join predictions p on p.id = f.prediction_id and p.hidden_at is null
+  join agents g on g.id = f.agent_id`;

@@ -107,7 +107,8 @@ t.test('the widget, in every view', async (t) => {
   const chart = textOf(await get(`/embed/${id}?view=chart`));
   t.match(chart, `${google} chance of Google`);
   t.match(chart, `Google ${google} OpenAI ${openai} Anthropic ${anthropic}`);
-  for (const page of [card, chart]) t.notMatch(page, /\b(?:50|17|33)% (?!0%|25%)/);
+  t.notMatch(card, /\b(?:50|17|33)%/);
+  t.notMatch(chart, /\b(?:17|33)%/, 'its axis has 50%');
 });
 
 t.test('the brief', async (t) => {

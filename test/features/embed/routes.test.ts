@@ -67,14 +67,14 @@ t.test('a multi question shows its options, and which of them happened', async (
 t.test('the chart has a line for what is forecast, from the first forecast on', async (t) => {
   const id = await makeOpenQuestion(app);
   const empty = await app.call('GET', `/embed/${id}?view=chart`);
-  t.notMatch(empty.body, /class="course"/);
+  t.notMatch(empty.body, /class="time-chart"/);
   await predict(id, { prediction: true, confidence: 80 });
   const page = await until('the chart', async () => {
     const { body } = await app.call('GET', `/embed/${id}?view=chart`);
-    return body.includes('class="course"') && body;
+    return body.includes('class="time-chart"') && body;
   });
-  t.match(page, /<path class="line l0" d="M0,20L100,20(?:L100,20)*"\/>/);
-  t.match(page, /At the end: Chance of Yes 80%/);
+  t.match(page, /data-series="Chance of Yes"/);
+  t.match(page, /aria-label="The consensus over time\. 80% chance of Yes · 1 forecast/);
   const multi = await makeOpenQuestion(app, { question_type: 'multi', options });
   await predict(multi, { selected_option: 'Europa', confidence: 60 });
   const lines = await until('the lines', async () => {
