@@ -23,7 +23,7 @@ import {
   toWire,
 } from './columns.js';
 import type { ForecastColumns } from './distribution.js';
-import { defOf, type Failure, prediction_faults, refuseFailures } from './faults.js';
+import { defOf, type Failure, hasFailures, prediction_faults, refuseFailures } from './faults.js';
 import {
   dataOf,
   type ForecastQuestion,
@@ -201,11 +201,11 @@ export const storePrepared = async (
   const is_repeat = verdict.own_id !== null && examined.failures.length === 0;
   const first = is_repeat ? await findFirstResult(deps, request) : null;
   if (first !== null) return 'replayed' in first ? first : refuseDuplicate(first);
-  // Without a reason in the text, the question was closed. It may be open again by now.
-  if (examined.failures.length === 0 && (!verdict.is_open || verdict.findings.length === 0)) {
+  const failures = allFailures(examined.failures, verdict.findings);
+  // Without failures, the question was closed when the verdict fell. It may be open again by now.
+  if (!hasFailures(failures) || (!verdict.is_open && examined.failures.length === 0)) {
     return refuseChanged(deps, request.question_id);
   }
-  const failures = allFailures(examined.failures, verdict.findings);
   return refuseFailures(failures, await similarExtra(deps, question.id, verdict.findings));
 };
 
