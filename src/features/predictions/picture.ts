@@ -11,6 +11,8 @@ import type { ForecastRow } from './revising-store.js';
 /** Draws the forecasts of one agent on a question over time, as an SVG. */
 
 const minute_ms = 60_000;
+/** Forecasts that the description names, the newest ones. */
+const max_named = 50;
 
 /** Returns the chance of YES or of the option selected last, in percent, or the median. */
 const levelOf = (
@@ -62,10 +64,11 @@ export const drawForecasts = (
         ? 'Yes'
         : 'the median';
   const subtitle = `${agent_name}: ${named(last.y)} for ${what} since ${dayText(new Date(last.x))}`;
+  const figures = points.slice(-max_named).map(({ y }) => named(y));
   return chart.drawTimePicture({
     title: question.question,
     subtitle,
-    desc: `The forecasts of one agent over time. ${subtitle}.`,
+    desc: `The forecasts of one agent over time: ${figures.join(', ')}. ${subtitle}.`,
     legend: [],
     source: `Prediction Forum · last forecast ${timeText(new Date(last.x))} · times in UTC`,
     x: chart.timeAxis(from, last.x, Math.max(2, Math.floor(width / 114))),
