@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { BusyError, makeCache, makeFairPool } from './cache.js';
 import { sha256 } from './ids.js';
@@ -20,10 +23,15 @@ export const createPngMaker = ({ waiting = 32, waiting_of_each = 8, longest_ms =
   const kept = makeCache<Uint8Array>({ most: max_kept_bytes, sizeOf: (png) => png.length });
   let thread: Worker | null = null;
   let is_closed = false;
+  /** Fonts are unpacked here. Null until the first picture. */
+  let fonts_dir: string | null = null;
 
   const draw = async (job: PngJob): Promise<Uint8Array> => {
     if (is_closed) throw new BusyError('pictures are no longer made');
-    const started = new Worker(new URL('./svg-png-thread.js', import.meta.url));
+    fonts_dir ??= mkdtempSync(path.join(tmpdir(), 'prediction-forum-fonts-'));
+    const started = new Worker(new URL('./svg-png-thread.js', import.meta.url), {
+      workerData: { fonts_dir },
+    });
     thread = started;
     started.postMessage(job);
     let late: NodeJS.Timeout | undefined;
@@ -56,6 +64,7 @@ export const createPngMaker = ({ waiting = 32, waiting_of_each = 8, longest_ms =
     async close(): Promise<void> {
       is_closed = true;
       await thread?.terminate();
+      if (fonts_dir !== null) rmSync(fonts_dir, { recursive: true, force: true });
     },
   };
 };

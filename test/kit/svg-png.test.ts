@@ -69,3 +69,23 @@ t.test('clients take turns, and one that asks for many leaves room for others', 
   t.ok(done.lastIndexOf('greedy') > done.indexOf('other'), done.join(' '));
   t.ok(done.indexOf('one') <= 2, done.join(' '));
 });
+
+t.test('texts of other scripts are drawn with glyphs of their own', async (t) => {
+  const maker = createPngMaker();
+  t.teardown(() => maker.close());
+  const draw = async (text: string): Promise<string> => {
+    const svg =
+      '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 200 100"><style>.c-ink{fill:#000000}</style>' +
+      `<text class="c-ink" x="20" y="70" font-family="Inter" font-size="60">${text}</text></svg>`;
+    return Buffer.from(await maker.render('a', { svg, width: 200 })).toString('base64');
+  };
+  const missing = await draw('\ue000');
+  const empty = await draw('');
+  const texts = ['ش', 'ש', 'श', '한', 'の', '誰', '谁', '臺', '、', 'Ж', 'Σ', 'é'];
+  const drawn = await Promise.all(texts.map(draw));
+  for (const [n, text] of texts.entries()) {
+    t.ok(drawn[n] !== missing && drawn[n] !== empty, text);
+  }
+  t.equal(new Set(drawn).size, texts.length, 'each is another picture');
+  t.not(await draw('誰の'), await draw('誰'), 'Han characters of a Japanese text');
+});
