@@ -108,7 +108,7 @@ export const findFonts = async (text: string, folder: string): Promise<readonly 
 
 const stroke_width = '0.05em';
 
-/** A text is shaped as a whole, so the font of a script is that of its whole text. */
+/** Sets one font for the whole text, because a text is shaped as a whole. */
 const markText = (text: string): string => {
   const font = whole.find((script) => isIn(text, script))?.font;
   const marked = in_parts.reduce(
