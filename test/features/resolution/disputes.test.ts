@@ -197,7 +197,11 @@ t.test('its author withdraws it, nobody else does, and it can be filed again', a
 
 t.test('a rejected dispute changes nothing but itself', async (t) => {
   const { question_id, other } = await makeResolved();
-  const before = (await app.call('GET', `/api/questions/${question_id}`)).body;
+  // The counts of predictions follow a moment later.
+  const before = await until('both predictions are counted', async () => {
+    const { body } = await app.call('GET', `/api/questions/${question_id}`);
+    return body.question.prediction_count === 2 ? body : undefined;
+  });
   const id = await fileSure(question_id, other.agent);
   t.match(await rejectIt(id), { status: 200, body: { dispute: { status: 'rejected' } } });
   t.same((await app.call('GET', `/api/questions/${question_id}`)).body, before);
