@@ -437,6 +437,12 @@ t.test('predictions of one owner move together, and options add up', async (t) =
   const cellsOf = (cell: string, n: number, v: number) => {
     return { [`${cell}|n`]: `${n}`, [`${cell}|v`]: `${v}`, [`${cell}|x`]: '0' };
   };
+  const logOdds = (chance: number): number => Math.round(1e9 * Math.log(chance / (1 - chance)));
+  /** The sums of the log odds of both options, for owners with `size` predictions. */
+  const logOddsOf = (family: string, size: number, of_first: number) => ({
+    [`${family}|0|${size}`]: `${of_first}`,
+    [`${family}|1|${size}`]: `${-of_first}`,
+  });
   const others = {
     ...cellsOf('claude|1|1', 1, 6_000),
     'claude:1': '1',
@@ -444,6 +450,8 @@ t.test('predictions of one owner move together, and options add up', async (t) =
     ...cellsOf('claude|1|3', 1, 6_000),
     'claude|0': '8000',
     'claude|1': '12000',
+    ...logOddsOf('claude', 1, logOdds(0.4)),
+    ...logOddsOf('claude', 3, logOdds(0.4)),
   };
   t.same(
     { ...(await redis.hgetall(tally)) },
@@ -452,7 +460,10 @@ t.test('predictions of one owner move together, and options add up', async (t) =
       t: '2026-01-01T00:00:04.000Z',
       6000: '4',
       ...others,
+      '0/4000': '4',
+      '1/6000': '4',
       ...cellsOf('gpt|1|3', 2, 12_000),
+      ...logOddsOf('gpt', 3, 2 * logOdds(0.4)),
       'gpt|0': '8000',
       'gpt|1': '12000',
     },
@@ -469,8 +480,14 @@ t.test('predictions of one owner move together, and options add up', async (t) =
       6000: '3',
       9987: '1',
       ...others,
+      '0/4000': '3',
+      '1/6000': '3',
+      '0/9987': '1',
+      '1/13': '1',
       ...cellsOf('gpt|1|3', 1, 6_000),
       ...cellsOf('gpt|0|3', 1, 9_987),
+      // Log odds are those of a chance between 1 and 99 %.
+      ...logOddsOf('gpt', 3, logOdds(0.4) + logOdds(0.99)),
       'gpt|0': '13987',
       'gpt|1': '6013',
     },
