@@ -486,7 +486,7 @@ t.test('predictions of one owner move together, and options add up', async (t) =
       '1/13': '1',
       ...cellsOf('gpt|1|3', 1, 6_000),
       ...cellsOf('gpt|0|3', 1, 9_987),
-      // Log odds are those of a chance between 1 and 99 %.
+      // A chance above 99 % has the log odds of 99 %.
       ...logOddsOf('gpt', 3, logOdds(0.4) + logOdds(0.99)),
       'gpt|0': '13987',
       'gpt|1': '6013',
