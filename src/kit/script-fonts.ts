@@ -17,16 +17,16 @@ interface Script {
 
 /** Scripts whose fonts come as two whole files. */
 const whole: readonly (Script & { readonly package: string })[] = [
-  { characters: /\p{scx=Arab}+/gu, font: 'Noto Sans Arabic', package: 'noto-sans-arabic' },
-  { characters: /\p{scx=Hebr}+/gu, font: 'Noto Sans Hebrew', package: 'noto-sans-hebrew' },
-  { characters: /\p{scx=Deva}+/gu, font: 'Noto Sans Devanagari', package: 'noto-sans-devanagari' },
+  { characters: /\p{sc=Arab}+/gu, font: 'Noto Sans Arabic', package: 'noto-sans-arabic' },
+  { characters: /\p{sc=Hebr}+/gu, font: 'Noto Sans Hebrew', package: 'noto-sans-hebrew' },
+  { characters: /\p{sc=Deva}+/gu, font: 'Noto Sans Devanagari', package: 'noto-sans-devanagari' },
 ];
 
 /** Scripts whose fonts come in parts. These fonts are thin without a stroke. */
 const in_parts: readonly Script[] = [
   { characters: /\p{sc=Hang}+/gu, font: 'kr' },
   { characters: /[\p{sc=Hira}\p{sc=Kana}]+/gu, font: 'jp' },
-  { characters: /[\p{scx=Hani}\uff00-\uffef]+/gu, font: 'sc' },
+  { characters: /[\p{sc=Hani}\u3000-\u303f\uff00-\uffef]+/gu, font: 'sc' },
 ];
 
 const isIn = (text: string, { characters }: Script): boolean => text.search(characters) >= 0;
@@ -43,12 +43,10 @@ const wholeFiles = (text: string): readonly string[] =>
     );
 
 /**
- * Returns the fonts that may have a character, the best first. Han characters look different in
+ * Returns the fonts for the Han characters of a text, the best first. They look different in
  * Japanese, Korean and Chinese texts, and no font has all of them.
  */
-const fontsOf = (character: string, text: string): readonly string[] => {
-  const font = in_parts.find((script) => isIn(character, script))?.font;
-  if (font !== 'sc') return font === undefined ? [] : [font];
+const hanFonts = (text: string): readonly string[] => {
   const written = in_parts.filter((script) => script.font !== 'sc' && isIn(text, script));
   return [...new Set([...written.map((one) => one.font), 'sc', 'jp', 'kr'])];
 };
@@ -92,10 +90,12 @@ export const findFonts = async (text: string, folder: string): Promise<readonly 
     return parts.find(({ ranges }) => ranges.some(([from, to]) => from <= code && code <= to))
       ?.file;
   };
+  const han_fonts = hanFonts(text);
   const files = new Set<string>();
   for (const character of new Set(text)) {
     const code = character.codePointAt(0) as number;
-    for (const font of fontsOf(character, text)) {
+    const own = in_parts.find((script) => isIn(character, script))?.font;
+    for (const font of own === 'sc' ? han_fonts : own === undefined ? [] : [own]) {
       const file = partOf(font, code);
       if (file === undefined) continue;
       files.add(file);

@@ -10,14 +10,14 @@ export interface PngJob {
   readonly width: number;
 }
 
+const max_kept_bytes = 20_000_000;
+
 /**
  * Draws pictures as PNG, one at a time and each in its own thread, so that the event loop does not
  * wait. Clients take turns, so a client that asks for many pictures does not keep others waiting. A
  * thread ends after its picture, because only its end frees all of the pixels (4 bytes each). They
  * belong to objects that are too small to hurry the garbage collector. The newest pictures are kept.
  */
-const max_kept_bytes = 20_000_000;
-
 export const createPngMaker = ({ waiting = 32, waiting_of_each = 8, longest_ms = 5_000 } = {}) => {
   const pool = makeFairPool({ at_once: 1, of_each: 1, waiting, waiting_of_each });
   const kept = makeCache<Uint8Array>({ most: max_kept_bytes, sizeOf: (png) => png.length });

@@ -48,7 +48,7 @@ const readQuestion = async (api: Api, id: string): Promise<Card> => {
   const agents = countText(total_predictions, 'agent');
   const what = is_number ? 'median' : `chance of ${leading_option ?? 'Yes'}`;
   return {
-    label: outcome === null ? `${status}, closes ${dayText(new Date(closes_at))}` : 'resolved',
+    label: outcome === null ? `${status}, closes ${dayText(new Date(closes_at))}` : status,
     title: question.question,
     figure: outcome ?? forecastText(forecast, question),
     caption:
@@ -95,7 +95,7 @@ const readDay = async (api: Api, date: string): Promise<Card> => {
     label: 'Insights of the day',
     title: dayText(new Date(date)),
     rows: day.movers
-      .slice(0, shown_rows - 1)
+      .slice(0, shown_rows)
       .map(({ question, before, after }) => ({
         name: question,
         figure: `${percentText(before)} → ${percentText(after)}`,
@@ -107,7 +107,7 @@ const readHome = async (api: Api): Promise<Card> => {
   const [open, resolved] = await Promise.all(
     (['open', 'resolved'] as const).map((status) =>
       api.get('listQuestions', {
-        query: { status, sort: 'most_predicted', limit: 5, include: ['consensus'] },
+        query: { status, sort: 'most_predicted', limit: shown_rows, include: ['consensus'] },
       }),
     ),
   );

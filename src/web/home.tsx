@@ -10,7 +10,7 @@ import { Checklist, readFirstSteps } from './parts/checklist.js';
 import { Ago, Change, countText, Family, familyClass, Sparkline } from './parts/figures.js';
 import { Choices, linkTo } from './parts/lists.js';
 import { forecastText, outcomeText, QuestionList } from './parts/question-row.js';
-import { QuestionPlot, readChart } from './question-chart.js';
+import { CardPlot, readChart } from './question-chart.js';
 
 /** The home page: explains the forum, shows current activity and invites people to take part. */
 
@@ -69,7 +69,7 @@ const readFeatured = async (api: Api, id: string) => {
 const readHome = async (api: Api, list: ListName) => {
   const include = ['consensus', 'trend'] as const;
   const [, sorted] = lists[list];
-  const [active, listed, resolved, linked, imported, top, families] = await Promise.all([
+  const [active, listed, resolved, linked, imported, top, families, latest] = await Promise.all([
     api.get('listQuestions', {
       query: { status: 'open', sort: 'most_predicted', include, limit: 60 },
     }),
@@ -79,6 +79,7 @@ const readHome = async (api: Api, list: ListName) => {
     api.get('listAgents', { query: { limit: 1, kind: 'imported' } }),
     api.get('leaderboard', { query: { by: 'brier', kind: 'all', limit: 30 } }),
     api.get('leaderboard', { query: { by: 'relative', of: 'families', limit: 20 } }),
+    readLatest(api),
   ]);
   const moveOf = (one: (typeof active.questions)[number]): number =>
     Math.abs(one.consensus?.change_24h ?? 0);
@@ -104,7 +105,7 @@ const readHome = async (api: Api, list: ListName) => {
     brier: crowd && even ? { crowd: brierText(crowd), even: brierText(even) } : null,
     top: top.leaderboard.filter(({ rank }) => rank !== null).slice(0, top_agents),
     families: families.leaderboard.filter(({ rank }) => rank !== null).slice(0, top_families),
-    latest: await readLatest(api),
+    latest,
     steps: active.total + resolved.total === 0 ? await readFirstSteps(api) : null,
   };
 };
@@ -175,14 +176,7 @@ const Featured = ({ featured, now }: { featured: NonNullable<Home['featured']>; 
       </p>
       {charts.all.points.length > 0 && (
         <div class="chart">
-          <QuestionPlot
-            place="card"
-            question={question}
-            charts={charts}
-            forecasts={[]}
-            query={{}}
-            now={now}
-          />
+          <CardPlot question={question} charts={charts} now={now} />
         </div>
       )}
     </section>

@@ -256,12 +256,16 @@ const shownOf = ({ question, charts, query, now }: Omit<ChartProps, 'forecasts' 
 };
 
 /** The chart without its legend and choices. */
-export const QuestionPlot = ({
+const Plot = ({
   place,
-  ...props
-}: Omit<ChartProps, 'path'> & { place?: 'page' | 'card' }) => {
-  const { question, charts, forecasts } = props;
-  const { from, to, lines, bands, scale } = shownOf(props);
+  shown: { from, to, lines, bands, scale },
+  question,
+  charts,
+  forecasts,
+}: Pick<ChartProps, 'question' | 'charts' | 'forecasts'> & {
+  place: 'page' | 'card';
+  shown: ReturnType<typeof shownOf>;
+}) => {
   const outcome = outcomeText(question);
   const resolved_at = outcome === null ? null : question.resolved_at;
   return (
@@ -280,14 +284,20 @@ export const QuestionPlot = ({
   );
 };
 
+/** The chart of all times, for a card. */
+export const CardPlot = (props: Pick<ChartProps, 'question' | 'charts' | 'now'>) => (
+  <Plot {...props} place="card" forecasts={[]} shown={shownOf({ ...props, query: {} })} />
+);
+
 export const ChartSection = ({ path, ...props }: ChartProps) => {
   const { question, query } = props;
-  const { lines, bands, scale } = shownOf(props);
+  const shown = shownOf(props);
+  const { lines, bands, scale } = shown;
   const is_by_family = query['series'] === 'families';
   const is_folded = question.question_type === 'multi' && question.options.length > lines.length;
   return (
     <section class="chart" aria-label="Forecast over time" data-live="chart">
-      <QuestionPlot {...props} />
+      <Plot {...props} place="page" shown={shown} />
       {lines.length > 1 && <PlotLegend lines={lines} text={scale.text} />}
       <div class="row chart-choices">
         <Choices
@@ -415,7 +425,8 @@ const familiesOf = (question: Question, { model_breakdown, leading_option }: Con
 const shortText = (value: string | number | null | undefined, question: Question): string =>
   forecastText(value, { ...question, range: question.range && { ...question.range, unit: null } });
 
-const shown_lines = 8;
+/** Families beside the chart. */
+export const shown_families = 8;
 
 /** Shows the mean or median of the largest families beside the forecast of the crowd. */
 export const FamilyLines = ({
@@ -429,7 +440,7 @@ export const FamilyLines = ({
   return (
     <ul class="strips" aria-label="Forecasts by model family">
       {familiesOf(question, consensus)
-        .slice(0, shown_lines)
+        .slice(0, shown_families)
         .map(({ model_family, text, place }) => (
           <li key={model_family}>
             <Family family={model_family} />

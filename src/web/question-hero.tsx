@@ -1,12 +1,12 @@
 import type { Operations } from '#client/wire.js';
 import { grouped, percentText } from '../kit/format.js';
 import { candidate_names } from './method.js';
-import { Change, countText, Time } from './parts/figures.js';
+import { Change, countText, nounFor, Time } from './parts/figures.js';
 import { OptionBars } from './parts/forecast.js';
 import { linkTo } from './parts/lists.js';
 import { Prose } from './parts/prose.js';
 import { forecastText, outcomeText, valueText, verdictOf } from './parts/question-row.js';
-import { type Consensus, FamilyLines, type Question } from './question-chart.js';
+import { type Consensus, FamilyLines, type Question, shown_families } from './question-chart.js';
 
 /** The current forecast or, after the resolution, the outcome and whether the crowd was right. */
 
@@ -192,8 +192,6 @@ export const Hero = (props: HeroProps) => {
   );
 };
 
-const shown_families = 8;
-
 /** The crowd in figures, beside the chart: chances by option, spread, and the largest families. */
 export const Crowd = ({
   question,
@@ -205,39 +203,35 @@ export const Crowd = ({
   path: string;
 }) => {
   const { total_predictions, model_breakdown, p25, p75, headline } = consensus;
-  const numbers: readonly (readonly [string, string | null])[] = [
-    [countText(total_predictions, 'agent').replace(/^\S+ /, ''), grouped(total_predictions)],
-    ['model families', grouped(model_breakdown.length)],
-    question.question_type === 'binary'
-      ? ['middle half', `${percentText(p25)} to ${percentText(p75)}`]
-      : ['', null],
-    headline === undefined
-      ? ['', null]
-      : [
-          '90% range',
-          `${valueText(headline.p5, question)} to ${valueText(headline.p95, question)}`,
-        ],
+  const families = model_breakdown.length;
+  const numbers = [
+    [nounFor(total_predictions, 'agent'), grouped(total_predictions)],
+    [nounFor(families, 'model family', 'model families'), grouped(families)],
   ];
+  if (question.question_type === 'binary') {
+    numbers.push(['middle half', `${percentText(p25)} to ${percentText(p75)}`]);
+  }
+  if (headline !== undefined) {
+    const ends = [headline.p5, headline.p95].map((value) => valueText(value, question));
+    numbers.push(['90% range', ends.join(' to ')]);
+  }
   return (
     <aside class="crowd" data-live="crowd" aria-label="The crowd">
       {total_predictions > 0 && (
         <>
           <ul class="numbers">
-            {numbers.map(
-              ([label, text]) =>
-                text !== null && (
-                  <li key={label}>
-                    <strong>{text}</strong> {label}
-                  </li>
-                ),
-            )}
+            {numbers.map(([label, text]) => (
+              <li key={label}>
+                <strong>{text}</strong> {label}
+              </li>
+            ))}
           </ul>
           <Bars question={question} consensus={consensus} />
           <FamilyLines question={question} consensus={consensus} />
-          {model_breakdown.length > shown_families && (
+          {families > shown_families && (
             <p>
               <a href={linkTo(path, { tab: 'families' })}>
-                All {countText(model_breakdown.length, 'family', 'families')}
+                All {countText(families, 'family', 'families')}
               </a>
             </p>
           )}

@@ -140,7 +140,8 @@ export const consensus_schema = named(
     ),
     rho: Type.Number({ description: 'Measured correlation between the errors of two owners.' }),
     fit: Type.Integer({
-      description: 'Number of the daily measurement of `rho` and the weights. 0 if there is none.',
+      description:
+        'Number of the daily measurement of `rho` and the weights. 0 before the first one.',
     }),
     offset: Type.Integer({ description: 'Offset of the newest included forecast, or 0.' }),
     updated_at: nullable(time_schema),

@@ -57,12 +57,12 @@ const followLog = async (
   tx: Tx,
   { after, until, done }: Followed,
   { fits, now }: { readonly fits: readonly Fit[]; readonly now: Date },
-): Promise<{ taken: number; next: Followed | null }> => {
+): Promise<{ taken: number; cursor: number; next: Followed | null }> => {
   let taken = 0;
   const imported = await store.listImported(tx, { after, until, done, most: max_imported });
   for (const question of imported) taken += await takePast(tx, question, { fits, now });
   const last = imported.length === max_imported ? imported.at(-1) : undefined;
-  if (last !== undefined) return { taken, next: { after, until, done: last.id } };
+  if (last !== undefined) return { taken, cursor: after, next: { after, until, done: last.id } };
   const endings = await store.readEndings(tx, { after, until, most: max_per_step });
   for (const ending of endings) {
     // Later forecasts (imported, or made after a reopening) do not belong to that moment.
@@ -74,8 +74,9 @@ const followLog = async (
       : 0;
   }
   const is_whole = endings.length < max_per_step;
-  await store.moveCursor(tx, is_whole ? until : (endings.at(-1)?.offset ?? until));
-  return { taken, next: null };
+  const cursor = is_whole ? until : (endings.at(-1)?.offset ?? until);
+  await store.moveCursor(tx, cursor);
+  return { taken, cursor, next: null };
 };
 
 /** Rewrites some snapshots in an older format. Returns whether there may be more. */
@@ -110,8 +111,7 @@ export const createSnapshotTaker = ({ sql, clock }: Deps) => {
       const log =
         cursor < head
           ? await followLog(tx, part, { fits, now: clock() })
-          : { taken: 0, next: null };
-      const log_goes_on = (await store.readCursor(tx)) < head;
+          : { taken: 0, cursor, next: null };
       const moment = new Date(at);
       const moved =
         after === null
@@ -127,7 +127,7 @@ export const createSnapshotTaker = ({ sql, clock }: Deps) => {
       }
       const next = moved.length < max_per_step ? null : (moved.at(-1)?.id ?? null);
       const has_outdated = await renewSome(tx, fits);
-      const more = log_goes_on || has_outdated || next !== null;
+      const more = log.cursor < head || has_outdated || next !== null;
       return { taken, next, more, followed: log.next };
     });
     if (done === null) return { taken: 0, more: false };

@@ -281,11 +281,6 @@ export const lockCursor = async (tx: Tx): Promise<number | undefined> => {
   return row?.offset;
 };
 
-export const readCursor = async (tx: Tx): Promise<number> => {
-  const [row] = await tx<{ offset: number }[]>`select "offset" from snapshot_cursor`;
-  return row?.offset ?? 0;
-};
-
 export const moveCursor = async (tx: Tx, offset: number): Promise<void> => {
   await tx`update snapshot_cursor set "offset" = ${offset}`;
 };

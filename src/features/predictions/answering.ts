@@ -202,7 +202,7 @@ export const storePrepared = async (
   const first = is_repeat ? await findFirstResult(deps, request) : null;
   if (first !== null) return 'replayed' in first ? first : refuseDuplicate(first);
   const failures = allFailures(examined.failures, verdict.findings);
-  // Without failures, the question was closed when the verdict fell. It may be open again by now.
+  // Without failures, the question was closed when the prediction was judged. It may be open again.
   if (!hasFailures(failures) || (!verdict.is_open && examined.failures.length === 0)) {
     return refuseChanged(deps, request.question_id);
   }

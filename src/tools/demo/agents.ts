@@ -297,7 +297,7 @@ const rows: readonly Row[] = [
     0.6,
     0.05,
     [
-      'Regional differences dominate: whoever pools all areas hides the two that decide.',
+      'Regional differences dominate, and pooling all areas hides the two that decide.',
       'Supply reacts slowly and demand fast, which gives the next weeks their sign.',
       'I weighted the three newest observations double and kept the rest.',
     ],

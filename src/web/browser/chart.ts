@@ -37,7 +37,7 @@ const rowAt = <T extends readonly [number, ...number[]]>(rows: readonly T[], at:
 /** Names of the lines that the reader has hidden. They stay hidden after a live update. */
 const hidden = new Set<string>();
 
-const linesOf = (place: HTMLElement, plot: Plot, at: number): string[] => {
+const linesOf = (plot: Plot, at: number): string[] => {
   const rows = plot.lines.flatMap(([name, points]) => {
     const value = hidden.has(name) ? undefined : rowAt(points, at)?.[1];
     return value === undefined ? [] : [[name, value] as const];
@@ -51,9 +51,15 @@ const linesOf = (place: HTMLElement, plot: Plot, at: number): string[] => {
   }
   const count = rowAt(plot.counts, at)?.[1];
   if (count !== undefined) texts.push(`${count} ${count === 1 ? 'forecast' : 'forecasts'}`);
-  place.classList.toggle('empty', texts.length === 0);
   return [momentText(at), ...texts];
 };
+
+/** `left` and `right` are the ends of the plot, in units of the picture; `each` is pixels a unit. */
+const sizeOf = (svg: SVGSVGElement) => ({
+  each: svg.clientWidth / svg.viewBox.baseVal.width,
+  left: Number(svg.dataset['left']),
+  right: Number(svg.dataset['right']),
+});
 
 const follow = (place: HTMLElement, plot: Plot): void => {
   const box = document.createElement('div');
@@ -71,13 +77,9 @@ const follow = (place: HTMLElement, plot: Plot): void => {
     const svg = drawn();
     if (svg === undefined) return;
     share = Math.min(1, Math.max(0, wanted));
-    const each = svg.clientWidth / svg.viewBox.baseVal.width;
-    const [left, right] = [svg.dataset['left'], svg.dataset['right']].map(Number) as [
-      number,
-      number,
-    ];
+    const { each, left, right } = sizeOf(svg);
     const x = (left + share * (right - left)) * each;
-    const texts = linesOf(place, plot, plot.from + share * (plot.to - plot.from));
+    const texts = linesOf(plot, plot.from + share * (plot.to - plot.from));
     box.replaceChildren(
       ...texts.map((text, n) => {
         const row = document.createElement(n === 0 ? 'small' : 'div');
@@ -98,11 +100,7 @@ const follow = (place: HTMLElement, plot: Plot): void => {
   place.addEventListener('pointermove', (event) => {
     const svg = drawn();
     if (svg === undefined) return;
-    const each = svg.clientWidth / svg.viewBox.baseVal.width;
-    const [left, right] = [svg.dataset['left'], svg.dataset['right']].map(Number) as [
-      number,
-      number,
-    ];
+    const { each, left, right } = sizeOf(svg);
     const x = (event.clientX - svg.getBoundingClientRect().left) / each;
     show((x - left) / (right - left));
   });

@@ -5,9 +5,12 @@ import { dayText, grouped, percentText, timeText } from '../../kit/format.js';
 
 export const numberText = (n: number): string => grouped(n);
 
+export const nounFor = (n: number, noun: string, plural = `${noun}s`): string =>
+  n === 1 ? noun : plural;
+
 /** Returns a count with its noun: `1 forecast`, `2 forecasts`. */
-export const countText = (n: number, noun: string, plural = `${noun}s`): string =>
-  `${grouped(n)} ${n === 1 ? noun : plural}`;
+export const countText = (n: number, noun: string, plural?: string): string =>
+  `${grouped(n)} ${nounFor(n, noun, plural)}`;
 
 /** Shows a time in UTC. `site.js` converts it to the reader's time zone. */
 export const Time = ({ at, day = false }: { at: string; day?: boolean }) => {
