@@ -1,6 +1,7 @@
 import { el, type Markup, styleOf } from './svg.js';
-import { drawTimePlot, type TimeChart, textLine } from './svg-chart.js';
+import { textLine } from './svg-chart.js';
 import { cutText, type Face, textWidth, wrapText } from './svg-text.js';
+import { drawTimePlot, type TimeChart } from './svg-time-chart.js';
 
 /** Draws the picture that other sites show with a link: 1200 × 630, readable when it is small. */
 

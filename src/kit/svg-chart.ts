@@ -1,5 +1,5 @@
 import { scaleLinear, scaleUtc } from 'd3-scale';
-import { area, curveMonotoneX, curveStepAfter, line } from 'd3-shape';
+import { line } from 'd3-shape';
 import { dayText, timeText } from './format.js';
 import {
   type Child,
@@ -98,7 +98,7 @@ export interface LegendItem {
   readonly kind: 'line' | 'dashed' | 'band' | 'inner band' | 'dot';
 }
 
-interface FrameParts {
+export interface FrameParts {
   readonly title: string;
   readonly subtitle: string;
   /** Describes the picture in a sentence or two, for people who cannot see it. */
@@ -117,11 +117,11 @@ interface ChartParts extends FrameParts {
   readonly draw: (plot: Plot) => readonly (Markup | null)[];
 }
 
-const title_face: Face = { size: 18, weight: 600 };
+export const title_face: Face = { size: 18, weight: 600 };
 const subtitle_face: Face = { size: 13, weight: 400 };
-const label_face: Face = { size: 12, weight: 400 };
+export const label_face: Face = { size: 12, weight: 400 };
 const source_face: Face = { size: 11, weight: 400 };
-const padding = 20;
+export const padding = 20;
 
 interface TextParts {
   readonly x: number;
@@ -144,7 +144,7 @@ export const textLine = (text: string, parts: TextParts): Markup => {
 const dashes: Readonly<Record<string, string>> = { dashed: '6 4' };
 
 /** Index of a series' colour. After the last colour, the first one comes again. */
-const colour = (series: number): number => series % series_colours;
+export const colour = (series: number): number => series % series_colours;
 
 const legendMark = ({ series, kind }: LegendItem, x: number, y: number): Markup => {
   const n = colour(series);
@@ -188,7 +188,7 @@ const drawHead = ({ title, subtitle, legend, width }: FrameParts) => {
   return { parts, bottom: below.bottom };
 };
 
-const drawAxes = (plot: Plot, { x, y }: Pick<ChartParts, 'x' | 'y'>): Markup => {
+export const drawAxes = (plot: Plot, { x, y }: Pick<ChartParts, 'x' | 'y'>): Markup => {
   const { left, right, top, bottom } = plot;
   const parts: Markup[] = [];
   for (const tick of y.ticks) {
@@ -239,7 +239,7 @@ export const heightOf = (width: number): number =>
   Math.round(Math.max(width * 0.5625, 530 - width / 10));
 
 /** Draws a whole picture around a plot, which begins at `top`. */
-const drawFrame = (
+export const drawFrame = (
   parts: FrameParts,
   drawPlot: (top: number) => readonly (Markup | null)[],
 ): string => {
@@ -303,28 +303,11 @@ export const drawLine = (plot: Plot, points: readonly Point[], style: LineStyle)
   return el('path', { d: path([...points]) ?? '', ...stroke(style) });
 };
 
-interface Span {
+export interface Span {
   readonly x: number;
   readonly low: number;
   readonly high: number;
 }
-
-/** Draws the area between two step lines. */
-const drawBand = (plot: Plot, spans: readonly Span[], series: number): Markup | null => {
-  if (spans.length < 2) return null;
-  const path = area<Span>(
-    ({ x }) => plot.x(x),
-    ({ low }) => plot.y(low),
-    ({ high }) => plot.y(high),
-  )
-    .curve(curveStepAfter)
-    .digits(2);
-  return el('path', {
-    d: path([...spans]) ?? '',
-    class: `c-f${colour(series)}`,
-    'fill-opacity': 0.14,
-  });
-};
 
 /** Draws a dot with a ring of the paper's colour. Viewers that show titles show `label`. */
 export const drawDot = (
@@ -354,236 +337,3 @@ export const drawNote = (plot: Omit<Plot, 'x' | 'y'>, text: string): Markup =>
     face: { size: 15, weight: 400 },
     anchor: 'middle',
   });
-
-export interface TimeLine {
-  readonly name: string;
-  /** Index of the colour, or `total` for the line of all, which is drawn in the text colour. */
-  readonly series: number | 'total';
-  readonly points: readonly Point[];
-  /** Text at the end of the line. */
-  readonly label: string;
-}
-
-export interface TimeChart {
-  readonly width: number;
-  readonly height: number;
-  /** Describes the chart in a sentence. */
-  readonly desc: string;
-  readonly x: Axis;
-  readonly y: Axis;
-  readonly lines: readonly TimeLine[];
-  readonly bands: readonly (readonly Span[])[];
-  /** Times at which somebody forecast, as short ticks below the lines; revisions are longer. */
-  readonly rug: readonly { readonly at: number; readonly is_revision: boolean }[];
-  /** The moment of the resolution, if the chart shows it. */
-  readonly end?: { readonly at: number; readonly label: string } | undefined;
-}
-
-/** Moves labels apart, so that each has `least` units of its own. Returns them in their order. */
-const moveApart = (wanted: readonly number[], least: number, most: number): readonly number[] => {
-  const order = wanted.map((_, n) => n).sort((a, b) => (wanted[a] ?? 0) - (wanted[b] ?? 0));
-  const placed = [...wanted];
-  let limit = Number.NEGATIVE_INFINITY;
-  for (const n of order) limit = placed[n] = Math.max(placed[n] ?? 0, limit + least);
-  limit = most + least;
-  for (const n of order.reverse()) limit = placed[n] = Math.min(placed[n] ?? 0, limit - least);
-  return placed;
-};
-
-interface Box {
-  readonly left: number;
-  readonly right: number;
-  readonly top: number;
-  readonly bottom: number;
-}
-
-/** Draws axes, lines and bands over time inside a box, which has the labels too. */
-export const drawTimePlot = (parts: Omit<TimeChart, 'width' | 'height' | 'desc'>, box: Box) => {
-  const { x, y, lines, bands, rug, end } = parts;
-  const widest = (labels: readonly string[], face: Face): number =>
-    Math.max(0, ...labels.map((label) => textWidth(label, face)));
-  const end_face: Face = { size: 13, weight: 600 };
-  const most = (box.right - box.left) / 4;
-  const labels = lines.map(({ label }) => cutText(label, most, end_face));
-  const names = y.ticks.map(({ label }) => label);
-  const [left, top] = [box.left + 8 + widest(names, label_face), box.top];
-  const [right, bottom] = [box.right - 12 - widest(labels, end_face), box.bottom - 26];
-  const plot: Plot = {
-    left,
-    right,
-    top,
-    bottom,
-    x: scaleLinear([x.from, x.to], [left, right]),
-    y: scaleLinear([y.from, y.to], [bottom, top]).clamp(true),
-  };
-  const hold = <T extends { readonly x: number }>(points: readonly T[]): readonly T[] => {
-    const last = points.at(-1);
-    return last === undefined || last.x >= x.to ? points : [...points, { ...last, x: x.to }];
-  };
-  const is_many = lines.length > 1;
-  const drawn = lines.map(({ name, series, points }) => {
-    const path = line<Point>(
-      (point) => plot.x(point.x),
-      (point) => plot.y(point.y),
-    )
-      .curve(curveStepAfter)
-      .digits(1)([...hold(points)]);
-    return el('path', {
-      d: path ?? '',
-      fill: 'none',
-      class: series === 'total' ? 'c-total' : `c-l${colour(series)}`,
-      'data-series': name,
-      'stroke-width': is_many && series !== 'total' ? 2 : 2.75,
-      'stroke-linejoin': 'round',
-    });
-  });
-  const ends = moveApart(
-    lines.map(({ points }) => plot.y(points.at(-1)?.y ?? 0) + 4.5),
-    15,
-    plot.bottom + 4,
-  );
-  const dots = lines.flatMap(({ series, points }, n) => {
-    const last = points.at(-1);
-    if (last === undefined) return [];
-    const name = series === 'total' ? 'c-ink' : `c-f${colour(series)}`;
-    const dot = { cx: plot.right, cy: plot.y(last.y), r: 4, 'stroke-width': 1.5 };
-    return [
-      el('circle', { ...dot, class: `${name} c-halo` }),
-      textLine(labels[n] ?? '', {
-        x: plot.right + 9,
-        y: ends[n] ?? 0,
-        face: end_face,
-        class: name,
-      }),
-    ];
-  });
-  const ticks = rug
-    .filter(({ at }) => at >= x.from && at <= x.to)
-    .map(({ at, is_revision }) => {
-      const place = plot.x(at);
-      const top = plot.bottom - (is_revision ? 9 : 5);
-      return el('line', { x1: place, x2: place, y1: top, y2: plot.bottom, class: 'c-axis' });
-    });
-  const over =
-    end === undefined || end.at < x.from || end.at > x.to
-      ? []
-      : [
-          el('line', {
-            x1: plot.x(end.at),
-            x2: plot.x(end.at),
-            y1: plot.top,
-            y2: plot.bottom,
-            class: 'c-total',
-            'stroke-dasharray': '4 3',
-          }),
-          textLine(end.label, { x: plot.x(end.at) - 5, y: plot.top + 11, anchor: 'end' }),
-        ];
-  const drawn_bands = bands.map((band) => drawBand(plot, hold(band), 0));
-  const markup = [
-    drawAxes(plot, parts),
-    ...drawn_bands,
-    ...ticks,
-    ...over,
-    ...drawn.reverse(),
-    ...dots,
-  ];
-  return { plot, markup };
-};
-
-/** Draws lines and bands over time, without a title, for pages. The page sets the colours. */
-export const drawTimeChart = (parts: TimeChart): string => {
-  const { width, height, desc } = parts;
-  const box = { left: 0, right: width, top: 12, bottom: height };
-  const { plot, markup } = drawTimePlot(parts, box);
-  return el(
-    'svg',
-    {
-      viewBox: `0 0 ${width} ${height}`,
-      class: 'time-chart',
-      role: 'img',
-      'aria-label': desc,
-      'data-left': plot.left,
-      'data-right': plot.right,
-      'data-bottom': plot.bottom,
-    },
-    join(markup),
-  ).svg;
-};
-
-/** Draws the same chart as a whole picture, with its title and its colours. */
-export const drawTimePicture = (parts: TimeChart & FrameParts): string =>
-  drawFrame(parts, (top) => {
-    const { width, height } = parts;
-    const bottom = height - 30;
-    const box = { left: padding, right: width - padding, top, bottom };
-    if (parts.lines.length === 0) return [drawNote(box, 'No forecasts yet')];
-    return drawTimePlot(parts, box).markup;
-  });
-
-/** Keeps the middle of a text far enough from both ends of the picture. */
-const within = (middle: number, half: number, width: number): number =>
-  Math.min(Math.max(middle, half), width - half);
-
-export interface DensityChart {
-  readonly width: number;
-  readonly height: number;
-  readonly desc: string;
-  readonly x: Axis;
-  /** The chance of x or less, from 0 to 1, at evenly spaced x over the whole axis. */
-  readonly cdf: readonly number[];
-  readonly quartiles: readonly { readonly at: number; readonly label: string }[];
-  /** Medians of single forecasts, as ticks below the curve. */
-  readonly medians: readonly number[];
-}
-
-/** Draws how likely each value is: the area between two values is the chance between them. */
-export const drawDensity = (parts: DensityChart): string => {
-  const { width, height, desc, x, cdf, quartiles, medians } = parts;
-  const [left, right, top, bottom] = [4, width - 4, 24, height - 34];
-  const place = scaleLinear([x.from, x.to], [left, right]);
-  const steps = cdf.slice(1).map((value, n) => Math.max(0, value - (cdf[n] ?? 0)));
-  // The mean of three neighbours, because single steps are as uneven as the stated points.
-  const smooth = steps.map((value, n) => {
-    const [before = value, after = value] = [steps[n - 1], steps[n + 1]];
-    return (before + value + after) / 3;
-  });
-  const level = scaleLinear([0, Math.max(...smooth, Number.MIN_VALUE)], [bottom, top]);
-  const each = (x.to - x.from) / Math.max(1, steps.length);
-  const curve = area<number>(
-    (_, n) => place(x.from + (n + 0.5) * each),
-    bottom,
-    (value) => level(value),
-  )
-    .curve(curveMonotoneX)
-    .digits(1);
-  return el(
-    'svg',
-    { viewBox: `0 0 ${width} ${height}`, class: 'density', role: 'img', 'aria-label': desc },
-    el('path', { d: curve(smooth) ?? '', class: 'c-f0', 'fill-opacity': 0.25 }),
-    ...quartiles.map(({ at, label }, n) => {
-      const is_middle = n === 1;
-      const at_x = place(at);
-      const ends = { x1: at_x, x2: at_x, y1: is_middle ? top - 4 : top + 14, y2: bottom };
-      return join([
-        el('line', { ...ends, class: 'c-l0', 'stroke-width': is_middle ? 2.5 : 1.25 }),
-        is_middle
-          ? textLine(label, {
-              x: within(at_x, textWidth(label, title_face) / 2, width),
-              y: 14,
-              anchor: 'middle',
-              face: { size: 14, weight: 600 },
-              class: 'c-ink',
-            })
-          : null,
-      ]);
-    }),
-    el('line', { x1: left, x2: right, y1: bottom, y2: bottom, class: 'c-axis' }),
-    ...medians.map((at) =>
-      el('line', { x1: place(at), x2: place(at), y1: bottom, y2: bottom + 6, class: 'c-axis' }),
-    ),
-    ...x.ticks.map(({ at, label }) => {
-      const at_x = within(place(at), textWidth(label, label_face) / 2, width);
-      return textLine(label, { x: at_x, y: bottom + 22, anchor: 'middle' });
-    }),
-  ).svg;
-};

@@ -6,7 +6,8 @@ import { OptionBars } from './parts/forecast.js';
 import { linkTo } from './parts/lists.js';
 import { Prose } from './parts/prose.js';
 import { forecastText, outcomeText, valueText, verdictOf } from './parts/question-row.js';
-import { type Consensus, FamilyLines, type Question, shown_families } from './question-chart.js';
+import type { Consensus, Question } from './question-chart.js';
+import { FamilyLines, shown_families } from './question-families.js';
 
 /** The current forecast or, after the resolution, the outcome and whether the crowd was right. */
 

@@ -1,5 +1,4 @@
 import { Type } from '@sinclair/typebox';
-import type { Operations } from '#client/wire.js';
 import type { MoverRange } from '../features/consensus/schema.js';
 import { question_faults, question_params } from '../features/questions/schema.js';
 import { preferredType } from '../http/accept.js';
@@ -8,13 +7,15 @@ import { grouped, percentText } from '../kit/format.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { Threads, treesOf } from './parts/comments.js';
-import { Ago, countText, Family, Time } from './parts/figures.js';
+import { countText, Time } from './parts/figures.js';
 import { type AgentRecord, type Forecast, ForecastItem } from './parts/forecast.js';
 import { Choices, Lost, linkTo, Pager, type Query } from './parts/lists.js';
 import { Prose, Sources } from './parts/prose.js';
 import { forecastText, outcomeText, sideText } from './parts/question-row.js';
-import { ChartSection, ChartTable, Density, readChart, StripSection } from './question-chart.js';
+import { ChartSection, ChartTable, Density, readChart } from './question-chart.js';
+import { StripSection } from './question-families.js';
 import { Crowd, Hero } from './question-hero.js';
+import { Movers } from './question-movers.js';
 import { Snippet } from './question-snippet.js';
 import { Head, Share, Terms } from './question-terms.js';
 
@@ -214,57 +215,6 @@ const Cases = ({ brief }: { brief: Page['brief'] }) => {
   );
 };
 
-type Mover = Operations['listMovers']['returns']['movers'][number];
-
-/** Returns a change with its sign and unit. Numbers and dates change by a share of their range. */
-const moveText = ({ change }: Mover, { range, question_type }: Page['question']): string => {
-  const sign = change > 0 ? '+' : '−';
-  const size = Math.abs(change);
-  if (range === null) return `${sign}${countText(Number(size.toFixed(size < 1 ? 1 : 0)), 'pt')}`;
-  const [min, max] = [range.min, range.max].map((end) =>
-    question_type === 'date' ? Date.parse(String(end)) : Number(end),
-  ) as [number, number];
-  const length = (size / 100) * (max - min);
-  if (question_type === 'date')
-    return `${sign}${countText(Math.round(length / 86_400_000), 'day')}`;
-  return `${sign}${Number(length.toPrecision(2))} ${range.unit ?? ''}`.trim();
-};
-
-/** The forecasts behind the largest changes in the range of the chart. */
-const Moves = ({ page: { movers, question }, now }: Pick<BodyProps, 'page' | 'now'>) => {
-  if (movers === null || movers.length === 0) return <Later name="movers" />;
-  return (
-    <section aria-labelledby="movers-title" data-live="movers">
-      <h2 id="movers-title">Why did it move?</h2>
-      <ul class="movers">
-        {movers.map((one) => (
-          <li key={`${one.prediction_id} ${one.at}`}>
-            <strong class={`change ${one.change > 0 ? 'up' : 'down'}`}>
-              {moveText(one, question)}
-            </strong>
-            <div>
-              <p class="facts">
-                <a href={`/predictions/${one.prediction_id}`} dir="auto">
-                  {one.user_name}
-                </a>
-                <Family family={one.model_family} />
-                <span>
-                  {one.is_revision ? 'revised' : 'first forecast'} <Ago at={one.at} now={now} />
-                </span>
-              </p>
-              {one.reason !== null && (
-                <p class="clamped" dir="auto">
-                  {one.reason}
-                </p>
-              )}
-            </div>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-};
-
 interface BodyProps {
   readonly page: Page;
   readonly query: PageQuery & Query;
@@ -401,7 +351,11 @@ const Summary = (props: BodyProps) => {
       </aside>
       <div>
         <Disputes page={page} />
-        <Moves page={page} now={now} />
+        {page.movers === null || page.movers.length === 0 ? (
+          <Later name="movers" />
+        ) : (
+          <Movers movers={page.movers} question={question} now={now} />
+        )}
         <Cases brief={page.brief} />
         <section aria-labelledby="newest-title">
           <h2 id="newest-title">Newest forecasts</h2>

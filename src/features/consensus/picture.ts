@@ -1,6 +1,7 @@
 import { dayText, grouped, percentText, timeText } from '../../kit/format.js';
 import type { SvgTheme } from '../../kit/svg.js';
 import * as chart from '../../kit/svg-chart.js';
+import { drawTimePicture, type TimeChart, type TimeLine } from '../../kit/svg-time-chart.js';
 import { valueAxisOf } from '../predictions/picture.js';
 import type { QuestionRow } from '../questions/index.js';
 import { type RangeColumns, showOutcome, valueText } from '../questions/range.js';
@@ -80,7 +81,7 @@ const lineOf = (
   });
 
 /** One line, or a line for each of the leading options, the highest first. */
-const linesOf = (question: PictureOf, { shape, points }: Course): readonly chart.TimeLine[] => {
+const linesOf = (question: PictureOf, { shape, points }: Course): readonly TimeLine[] => {
   const last = points.at(-1);
   if (last === undefined) return [];
   if (shape.options.length === 0) {
@@ -102,7 +103,7 @@ const linesOf = (question: PictureOf, { shape, points }: Course): readonly chart
     }));
 };
 
-type Band = chart.TimeChart['bands'][number];
+type Band = TimeChart['bands'][number];
 
 /** The middle half of the forecasts; for a number or a date the 90 % and the 50 % range. */
 const bandsOf = (question: PictureOf, { shape, points }: Course): readonly Band[] => {
@@ -122,7 +123,7 @@ const bandsOf = (question: PictureOf, { shape, points }: Course): readonly Band[
 /** The axis of percentages shows the part that lines and bands cover. */
 const valuesOf = (
   question: PictureOf,
-  lines: readonly chart.TimeLine[],
+  lines: readonly TimeLine[],
   bands: readonly Band[],
 ): chart.Axis => {
   if (isNumber(question) || lines.length === 0) return valueAxisOf(question);
@@ -165,7 +166,7 @@ export const drawPicture = (
   const shown = timeChartOf(question, course, Math.max(2, Math.floor(width / 114)));
   const last = course.points.at(-1);
   const as_of = last === undefined ? '' : ` · last forecast ${timeText(new Date(last.at))}`;
-  return chart.drawTimePicture({
+  return drawTimePicture({
     ...shown,
     title: question.question,
     subtitle: subtitleOf(question, course),

@@ -20,15 +20,16 @@ import * as store from './store.js';
 const max_per_step = 50;
 /** Number of offsets that one step searches for closes and resolutions. */
 const stretch = 20_000;
-/** Questions with imported forecasts in one step. */
-const max_imported = 10;
-/** Days before the import, or before the end of the question, that get a snapshot. */
+/** Days before the import, or before the end of the question, that can get a snapshot. */
 const past_days = 14;
 const hour_ms = 3_600_000;
 const day_ms = 24 * hour_ms;
 const before_all = '00000000-0000-0000-0000-000000000000';
 
-/** Replaces the snapshots of imported forecasts on a question. Returns how many it took. */
+/**
+ * Replaces the snapshots of imported forecasts on a question. A day gets one if the forecasts that
+ * count at its end are others than a day before. Returns how many it took.
+ */
 const takePast = async (
   tx: Tx,
   question: store.EndedShape,
@@ -36,33 +37,35 @@ const takePast = async (
 ): Promise<number> => {
   await store.deletePast(tx, question.id);
   const end_ms = Math.min(now.getTime(), question.ended_at?.getTime() ?? now.getTime());
+  const end = new Date(Math.floor(end_ms / hour_ms) * hour_ms);
   let taken = 0;
-  for (let days = past_days; days > 0; days -= 1) {
-    const moment = new Date(Math.floor((end_ms - days * day_ms) / hour_ms) * hour_ms);
+  for (const days of await store.listForecastDays(tx, question.id, { end, most: past_days })) {
+    const moment = new Date(end.getTime() - days * day_ms);
     const tally = await store.readTallyUntil(tx, question.id, { at: moment });
     const consensus = computeConsensus(question, tally, fitOf(fits, question, moment.getTime()));
-    if (consensus.total_predictions === 0) continue;
     const snapshot = { reason: 'hourly', moment, taken_at: moment } as const;
     taken += (await store.putSnapshot(tx, snapshot, consensus)) ? 1 : 0;
   }
   return taken;
 };
 
-/** A stretch of the log that is followed, and the last question whose imported forecasts are done. */
+/** A stretch of the log that is followed, and the questions whose imported forecasts are not done. */
 interface Followed extends store.Stretch {
-  readonly done: string;
+  readonly imported: readonly store.EndedShape[];
 }
 
 const followLog = async (
   tx: Tx,
-  { after, until, done }: Followed,
+  { after, until, imported }: Followed,
   { fits, now }: { readonly fits: readonly Fit[]; readonly now: Date },
 ): Promise<{ taken: number; cursor: number; next: Followed | null }> => {
+  const [first, ...others] = imported;
+  // One question a step, because others wait for the locks of a long transaction.
+  if (first !== undefined) {
+    const taken = await takePast(tx, first, { fits, now });
+    return { taken, cursor: after, next: { after, until, imported: others } };
+  }
   let taken = 0;
-  const imported = await store.listImported(tx, { after, until, done, most: max_imported });
-  for (const question of imported) taken += await takePast(tx, question, { fits, now });
-  const last = imported.length === max_imported ? imported.at(-1) : undefined;
-  if (last !== undefined) return { taken, cursor: after, next: { after, until, done: last.id } };
   const endings = await store.readEndings(tx, { after, until, most: max_per_step });
   for (const ending of endings) {
     // Later forecasts (imported, or made after a reopening) do not belong to that moment.
@@ -77,6 +80,11 @@ const followLog = async (
   const cursor = is_whole ? until : (endings.at(-1)?.offset ?? until);
   await store.moveCursor(tx, cursor);
   return { taken, cursor, next: null };
+};
+
+const openStretch = async (tx: Tx, after: number, head: number): Promise<Followed> => {
+  const until = Math.min(head, after + stretch);
+  return { after, until, imported: await store.listImported(tx, { after, until }) };
 };
 
 /** Rewrites some snapshots in an older format. Returns whether there may be more. */
@@ -105,9 +113,7 @@ export const createSnapshotTaker = ({ sql, clock }: Deps) => {
       if (cursor === undefined) return null;
       const fits = await readFits(tx);
       const head = await readHead(tx);
-      const until = Math.min(head, cursor + stretch);
-      const part: Followed =
-        followed?.after === cursor ? followed : { after: cursor, until, done: before_all };
+      const part = followed?.after === cursor ? followed : await openStretch(tx, cursor, head);
       const log =
         cursor < head
           ? await followLog(tx, part, { fits, now: clock() })

@@ -328,24 +328,37 @@ export interface Stretch {
 }
 
 /**
- * Lists, by id and after `done`, questions with forecasts in the log that were made over an hour
- * before they were recorded, which means that they were imported.
+ * Lists questions with forecasts in the log that were made over an hour before they were recorded,
+ * which means that they were imported.
  */
-export const listImported = (
-  tx: Tx,
-  { after, until, done, most }: Stretch & { readonly done: string; readonly most: number },
-) => tx<EndedShape[]>`
+export const listImported = (tx: Tx, { after, until }: Stretch) => tx<EndedShape[]>`
   select distinct ${shapeColumns(tx)}
   from events e
   join questions q on q.id = e.question_id
   where e."offset" > ${after}
     and e."offset" <= ${until}
     and e.event in (${eventNames(tx, [prediction_placed, prediction_revised])})
-    and q.id > ${done}
     and q.source is not null
     and (e.body::json ->> 'timestamp')::timestamptz < e.recorded_at - interval '1 hour'
-  order by q.id
-  limit ${most}`;
+  order by q.id`;
+
+/**
+ * Lists how many whole days before `end` the forecasts on a question were made, the most first. More
+ * than `most` days count as `most`. Leaves out the last day.
+ */
+export const listForecastDays = async (
+  tx: Tx,
+  question_id: string,
+  { end, most }: { readonly end: Date; readonly most: number },
+): Promise<readonly number[]> => {
+  const rows = await tx<{ days: number }[]>`
+    select distinct
+      least(${most}, floor(extract(epoch from ${end} - forecast_at) / 86400))::integer as days
+    from forecasts
+    where question_id = ${question_id} and forecast_at <= ${end}::timestamptz - interval '1 day'
+    order by days desc`;
+  return rows.map(({ days }) => days);
+};
 
 /** Deletes the snapshots that were made for imported forecasts. Only these have the offset 0. */
 export const deletePast = async (tx: Tx, question_id: string): Promise<void> => {

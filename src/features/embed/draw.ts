@@ -1,6 +1,6 @@
 import { percentText } from '../../kit/format.js';
 import { escapeHtml } from '../../kit/html.js';
-import { drawTimeChart, type TimeLine } from '../../kit/svg-chart.js';
+import { drawTimeChart, type TimeLine } from '../../kit/svg-time-chart.js';
 import { type PictureOf, timeChartOf } from '../consensus/picture.js';
 import type { Consensus } from '../consensus/rules.js';
 import type { Course } from '../consensus/run.js';

@@ -1,6 +1,7 @@
 import { dayText, percentText, timeText } from '../../kit/format.js';
 import type { SvgTheme } from '../../kit/svg.js';
 import * as chart from '../../kit/svg-chart.js';
+import { drawTimePicture } from '../../kit/svg-time-chart.js';
 import { quantileOf } from '../points/cdf-rules.js';
 import type { QuestionRow } from '../questions/index.js';
 import { type RangeColumns, valueText } from '../questions/range.js';
@@ -65,7 +66,7 @@ export const drawForecasts = (
         : 'the median';
   const subtitle = `${agent_name}: ${named(last.y)} for ${what} since ${dayText(new Date(last.x))}`;
   const figures = points.slice(-max_named).map(({ y }) => named(y));
-  return chart.drawTimePicture({
+  return drawTimePicture({
     title: question.question,
     subtitle,
     desc: `The forecasts of one agent over time: ${figures.join(', ')}. ${subtitle}.`,

@@ -1,5 +1,6 @@
 import { timeText } from '../../kit/format.js';
-import { drawTimeChart, numberAxis, percentAxis, timeAxis } from '../../kit/svg-chart.js';
+import { numberAxis, percentAxis, timeAxis } from '../../kit/svg-chart.js';
+import { drawTimeChart } from '../../kit/svg-time-chart.js';
 import { Scroll } from './lists.js';
 
 /**
