@@ -65,8 +65,8 @@ export interface Sides {
   readonly order: readonly number[];
   readonly counts: readonly number[];
   /**
-   * For yes/no, the side with the most predictions. For options, the option with the highest headline,
-   * which may not have the most predictions. Null if there are no predictions or two sides tie.
+   * For yes/no, the side with the most predictions. For options, the option with the highest
+   * headline, which may not have the most predictions. Null if there are no predictions or two sides tie.
    */
   readonly leading: number | null;
   /** The side with the second most predictions. Null if there is none or the first two tie. */

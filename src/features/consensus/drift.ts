@@ -7,9 +7,10 @@ import type { FamilyShare, MoveWire, Point } from './schema.js';
 /**
  * Finds the moves of the headline. In a move, it rises or falls by at least 10 percentage points
  * within a window of 24 hours. With options, each option has its own moves. Moves of the same figure
- * do not overlap. The search starts at the oldest point. It finds the first point that is far enough from an extreme in the window up to
- * that point. The move then extends to the farthest point in the same window. A figure keeps its
- * value until the next point, so a value may start before the window.
+ * do not overlap. The search starts at the oldest point. It finds the first point that is far
+ * enough from an extreme in the window up to that point. The move then extends to the farthest
+ * point in the same window. A figure keeps its value until the next point, so a value may start
+ * before the window.
  */
 export const drift = { window: '24h', points: 10 } as const;
 

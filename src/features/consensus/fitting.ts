@@ -14,7 +14,10 @@ import * as store from './fits-store.js';
 import { kindOf, makeLossSums, replayLosses } from './losses.js';
 import { readForecasts } from './store.js';
 
-/** The timer fits ρ and the headline's weights each day (UTC). Every process reads a fit before it comes into force. */
+/**
+ * The timer fits ρ and the headline's weights each day (UTC). Every process reads a fit before it
+ * comes into force.
+ */
 
 const day_ms = 86_400_000;
 const ahead_ms = 300_000;

@@ -11,10 +11,12 @@ import * as store from './store.js';
 /**
  * Takes snapshots of the consensus: once an hour if it moved, when the question closes, and at each
  * resolution. Closes and resolutions are read from the log, so they are not missed if no timer runs
- * for a while. Each step is one transaction that locks the cursor's row, so only one timer works at
- * a time, and a step that is interrupted has no effect. If forecasts are imported with earlier times,
- * their question gets a snapshot for each of the last days, so that it has a trend. The primary key allows one snapshot for
- * each question, moment and reason. Snapshots in an older format are rewritten.
+ * for a while. If forecasts are imported with earlier times, their question gets snapshots for the
+ * last days, so that it has a trend.
+ *
+ * Each step is one transaction that locks the cursor's row, so only one timer works at a time, and
+ * a step that is interrupted has no effect. The primary key allows one snapshot for each question,
+ * moment and reason. Snapshots in an older format are rewritten.
  */
 
 const max_per_step = 50;

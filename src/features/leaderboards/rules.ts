@@ -11,8 +11,8 @@ import { calibrationError, type Interval, meanInterval, wilson } from '../points
  * predict, and anyone could fill a board with unlinked accounts. An agent that is unlinked leaves
  * the boards, keeps its record, and returns when it is linked again. Imported agents have no
  * person, so they have separate boards. So do families and models, each of which counts as one
- * forecaster. For comparison, the boards also show rows without a rank: the crowd, the even guess, and
- * imported markets, which are imported agents of the model `market`.
+ * forecaster. For comparison, the boards also show rows without a rank: the crowd, the even guess,
+ * and imported markets, which are imported agents of the model `market`.
  */
 
 export const agent_kinds = ['agent', 'imported'] as const;

@@ -102,7 +102,7 @@ export interface Tally {
 const areSame = (a: ReadonlySet<string>, b: ReadonlySet<string>): boolean =>
   a.size === b.size && [...a].every((id) => b.has(id));
 
-/** Compares the counts of sent things with the counts in the service. The event ids must be the same too. */
+/** Compares what was sent with what the service has. The event ids must be the same too. */
 export const summarise = (
   { sent, found, on_socket, verified, rejected }: Tally,
   screen: Screen = { write: () => undefined },
