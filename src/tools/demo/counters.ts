@@ -102,7 +102,7 @@ export interface Tally {
 const areSame = (a: ReadonlySet<string>, b: ReadonlySet<string>): boolean =>
   a.size === b.size && [...a].every((id) => b.has(id));
 
-/** Compares what was sent with what the service has. The event ids must be the same too. */
+/** Compares the calls of the demo with the counts of the service, and the event ids of both. */
 export const summarise = (
   { sent, found, on_socket, verified, rejected }: Tally,
   screen: Screen = { write: () => undefined },
