@@ -358,12 +358,14 @@ export async function* readPages<R>(
   rows: Query<R[] & object[]>,
   most: number,
 ): AsyncGenerator<readonly R[]> {
-  await tx`declare pages no scroll cursor for ${rows}`;
+  // Not prepared, because other cursors with the same name have different columns.
+  const fetch = () => tx.unsafe<R[] & object[]>(`fetch forward ${most} from pages`);
+  // The first page is asked for at once, because most results are short.
+  let [, page] = await Promise.all([tx`declare pages no scroll cursor for ${rows}`, fetch()]);
   for (;;) {
-    // Not prepared, because other cursors with the same name have different columns.
-    const page = await tx.unsafe<R[] & object[]>(`fetch forward ${most} from pages`);
     if (page.length > 0) yield page;
     if (page.length < most) break;
+    page = await fetch();
   }
   await tx`close pages`;
 }

@@ -8,12 +8,14 @@ import type { HttpRequest, HttpResponse } from './uws.js';
 
 /**
  * Caches the responses of cacheable routes as bytes, for anonymous GET requests. A cached response
- * is sent before limits are counted and is not logged; metrics count it. An event of its tag, or a
- * change made in this process, invalidates an entry. After `longest_ms` it expires in any case,
- * because votes, edits and hiding have no event. While one caller renews an expired entry, others
- * get the old response. If it was invalidated, they wait, but an old page is served for at most one
- * second more. Visitors with a session, and requests for a fresh page, always wait: open pages send
- * `Cache-Control: no-cache` after an event, and browsers send it on reload.
+ * is sent before limits are counted and is not logged; metrics count it.
+ *
+ * An entry is renewed after one second, a page after five, because votes, edits and hiding have no
+ * event. An event of its tag, or a change made in this process, removes an entry. A page stays, and
+ * is renewed as soon as it is a second old. While one caller renews an entry, others get the old
+ * response for at most one second more. Visitors with a session, and requests for a fresh page,
+ * always wait: open pages send `Cache-Control: no-cache` after an event, and browsers send it on
+ * reload.
  */
 export type ResponseCache = ReturnType<typeof createResponseCache>;
 
@@ -30,6 +32,7 @@ interface Cached {
 interface Entry {
   readonly tag: string;
   readonly is_page: boolean;
+  readonly made_ms: number;
   /** After this time the entry must be renewed. */
   due_ms: number;
   readonly reply: Reply;
@@ -44,8 +47,13 @@ interface Renewal {
 }
 
 const longest_ms = 1_000;
+/** A page takes long to make. */
+const longest_page_ms = 5_000;
 /** While an old entry is being renewed, it is served for at most this long. */
 const max_old_ms = 1_000;
+/** A page that changes all the time is renewed once a second. */
+const soonestDue = ({ made_ms }: Entry): number =>
+  Math.max(performance.now(), made_ms + longest_ms);
 const max_bytes = 64 * 1_048_576;
 /** Enough for a page of ten long forecasts. Larger responses are rare and are not cached. */
 const max_entry_bytes = 262_144;
@@ -79,9 +87,10 @@ const makeEntry = ({ tag, is_page, fixed_headers }: OfEntry, reply: Reply): Entr
     ...fixed_headers,
     ...Object.entries(headers),
   ] as const;
-  const due_ms = performance.now() + longest_ms;
+  const made_ms = performance.now();
+  const due_ms = made_ms + (is_page ? longest_page_ms : longest_ms);
   const kept = { ...reply, content_type: content_type ?? 'application/json', body, etag };
-  return { tag, is_page, due_ms, reply: kept, etag, body, headers: sent };
+  return { tag, is_page, made_ms, due_ms, reply: kept, etag, body, headers: sent };
 };
 
 type Make = () => Answer | Promise<Answer>;
@@ -104,7 +113,7 @@ export const createResponseCache = () => {
   const entries = new LRUCache<string, Entry>({
     maxSize: max_bytes,
     sizeCalculation: ({ body }, key) => body.byteLength + key.length,
-    ttl: longest_ms + max_old_ms,
+    ttl: longest_page_ms + max_old_ms,
     dispose: ({ tag }, key, reason) => {
       if (reason !== 'set') keys_by_tag.get(tag)?.delete(key);
       if (keys_by_tag.get(tag)?.size === 0) keys_by_tag.delete(tag);
@@ -118,6 +127,13 @@ export const createResponseCache = () => {
     entries.set(key, entry);
     const keys = keys_by_tag.get(entry.tag) ?? new Set();
     keys_by_tag.set(entry.tag, keys.add(key));
+  };
+
+  /** Returns an entry that may still be served. */
+  const find = (key: string): Entry | undefined => {
+    const entry = entries.get(key);
+    const is_usable = entry !== undefined && performance.now() <= entry.due_ms + max_old_ms;
+    return is_usable ? entry : undefined;
   };
 
   /** Makes a response, and stores it unless it was invalidated meanwhile. */
@@ -142,7 +158,7 @@ export const createResponseCache = () => {
     /** Answers a GET from the cache, with the common headers. Returns false if it cannot. */
     answer(res: HttpResponse, req: HttpRequest, common_headers: Headers): boolean {
       const key = keyOf(req.getUrl(), req.getQuery() ?? '', req.getHeader('accept'));
-      const entry = entries.get(key);
+      const entry = find(key);
       if (entry === undefined) return false;
       const is_old = performance.now() > entry.due_ms;
       if (is_old && (!renewals.has(key) || wantsFresh(req.getHeader('cache-control'))))
@@ -162,7 +178,7 @@ export const createResponseCache = () => {
       const key = keyOf(request.path, request.query, request.header('accept'));
       const of_entry = { tag: rule.tag(params as never), is_page, fixed_headers };
       const renewed = renewals.get(key)?.answer ?? renew(key, of_entry, make);
-      const old = entries.get(key);
+      const old = find(key);
       const has_session = request.header('cookie') !== '';
       if (!is_page || old === undefined || has_session) return renewed;
       if (wantsFresh(request.header('cache-control'))) return renewed;
@@ -173,7 +189,7 @@ export const createResponseCache = () => {
     invalidate(tag: string): void {
       for (const key of [...(keys_by_tag.get(tag) ?? [])]) {
         const entry = entries.get(key);
-        if (entry?.is_page) entry.due_ms = 0;
+        if (entry?.is_page) entry.due_ms = Math.min(entry.due_ms, soonestDue(entry));
         else entries.delete(key);
       }
       for (const [key, renewal] of renewals) if (renewal.tag === tag) renewals.delete(key);

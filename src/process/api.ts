@@ -138,7 +138,7 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
   const consensus = createLiveConsensus(deps);
   const briefs = createBriefs(deps, consensus);
   const cache = createResponseCache();
-  const history = createHistory(deps);
+  const history = createHistory(deps, consensus);
   const recent = makeRecentEvents();
   const log_watch = createLogWatch(sql, recent, connectionLimits(config));
   const taxonomy = createTaxonomy(deps);

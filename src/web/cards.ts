@@ -38,7 +38,7 @@ const chartOf = ({ points, options }: Chart): Card['chart'] => {
 const readQuestion = async (api: Api, id: string): Promise<Card> => {
   const params = { id };
   const [{ question, consensus }, chart] = await Promise.all([
-    api.get('getQuestion', { params }),
+    api.get('getQuestion', { params, query: { limit: 1 } }),
     api.get('getChart', { params, query: { points: 100 } }),
   ]);
   const { question_type, status, closes_at } = question;

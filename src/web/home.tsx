@@ -61,7 +61,10 @@ const readLatest = async (api: Api) => {
 
 /** Reads a question, its consensus and its history. */
 const readFeatured = async (api: Api, id: string) => {
-  const { question, consensus } = await api.get('getQuestion', { params: { id } });
+  const { question, consensus } = await api.get('getQuestion', {
+    params: { id },
+    query: { limit: 1 },
+  });
   const charts = await readChart(api, question, consensus, { range: 'all', by_family: false });
   return { question, consensus, charts };
 };

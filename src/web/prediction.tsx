@@ -34,7 +34,7 @@ const readPrediction = async (api: Api, pid: string, cursor: string | undefined)
   const { prediction } = await api.get('getPrediction', { params });
   const paged = cursor === undefined ? {} : { cursor };
   const [{ question }, receipt, revisions, replies, profile] = await Promise.all([
-    api.get('getQuestion', { params: { id: prediction.question_id } }),
+    api.get('getQuestion', { params: { id: prediction.question_id }, query: { limit: 1 } }),
     api.get('getReceipt', { params }),
     api.get('listRevisions', { params, query: { limit: max_revisions } }),
     api('listReplies', { params, query: { limit: shown_replies, ...paged } }),

@@ -98,7 +98,7 @@ const readForecasts = async (api: Api, id: string, { tab, sort = 'new', cursor }
 const readQuestionPage = async (api: Api, id: string, query: PageQuery) => {
   const params = { id };
   const { tab = 'summary', range = 'all', series } = query;
-  const { question, consensus } = await api.get('getQuestion', { params });
+  const { question, consensus } = await api.get('getQuestion', { params, query: { limit: 1 } });
   const has_forecasts = tab === 'summary' || tab === 'forecasts';
   const [charts, brief, dots, taxonomy, movers, forecasts, comments, disputes, changes] =
     await Promise.all([
@@ -111,7 +111,7 @@ const readQuestionPage = async (api: Api, id: string, query: PageQuery) => {
         : null,
       has_forecasts ? readForecasts(api, id, query) : null,
       tab === 'discussion' ? readDiscussion(api, id, query) : null,
-      api.get('listDisputes', { params, query: { limit: 20 } }),
+      question.revision === 0 ? null : api.get('listDisputes', { params, query: { limit: 20 } }),
       api.get('listChanges', { params }),
     ]);
   return {
@@ -127,7 +127,8 @@ const readQuestionPage = async (api: Api, id: string, query: PageQuery) => {
     forecasts,
     /** Null if the tab does not show comments, or if the cursor is invalid. */
     comments,
-    disputes: disputes.disputes,
+    /** Empty as long as the question has no outcome. */
+    disputes: disputes?.disputes ?? [],
     changes: changes.changes,
   };
 };

@@ -16,6 +16,9 @@ const fresh_ms = 1_000;
 /** One brief takes about 20 KB. */
 const max_briefs = 300;
 const loads_at_once = 3;
+/** The consensus at an earlier time changes only if earlier forecasts are imported. */
+const past_ms = 60_000;
+const max_past = 3_000;
 
 const endOf = ({ status, closes_at }: QuestionRow, life: store.LifeRow, now: Date): Date | null => {
   const ended = [life.closed_at, life.voided_at, closes_at <= now ? closes_at : null]
@@ -36,12 +39,14 @@ const consensusBefore = async (
   return new Map(found.map((one) => [one.question_id, one]));
 };
 
+interface Sources {
+  readonly sql: Deps['sql'];
+  readonly now: Date;
+  readBefore(question_id: string, end: Date): Promise<Consensus | undefined>;
+}
+
 const readInput = async (
-  {
-    sql,
-    live,
-    now,
-  }: { readonly sql: Deps['sql']; readonly live: LiveConsensus; readonly now: Date },
+  { sql, now, readBefore }: Sources,
   subject: Pick<store.BriefInput, 'question' | 'consensus' | 'sees_reasoning'>,
 ): Promise<store.BriefInput> => {
   const { question, consensus, sees_reasoning } = subject;
@@ -58,10 +63,7 @@ const readInput = async (
     status === 'resolved' ? store.readOpenDisputes(sql, id, brief_limits.disputes) : [],
   ]);
   const windows = await Promise.all(
-    counted.map(async (window) => ({
-      ...window,
-      before: (await consensusBefore(live, [id], window.since)).get(id),
-    })),
+    counted.map(async (window) => ({ ...window, before: await readBefore(id, window.since) })),
   );
   const sample = [...new Map([...newest, ...voted].map((row) => [row.id, row])).values()];
   const chosen = chooseArguments(question, sides, sees_reasoning ? sample : []);
@@ -90,6 +92,11 @@ const readInput = async (
 /** Caches each brief for one second, or until its question changes in this process. */
 export const createBriefs = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>, live: LiveConsensus) => {
   const briefs = makeCache<Brief>({ most: max_briefs, ttl_ms: fresh_ms });
+  const past = makeCache<Consensus | undefined>({ most: max_past, ttl_ms: past_ms });
+  const readBefore = async (id: string, end: Date): Promise<Consensus | undefined> =>
+    past.get(`${id} ${end.getTime()}`, async () =>
+      (await consensusBefore(live, [id], end)).get(id),
+    );
   const limit = pLimit(loads_at_once);
   return {
     read: async (question: QuestionRow, sees_reasoning: boolean): Promise<Brief> =>
@@ -97,7 +104,7 @@ export const createBriefs = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>, live: 
         limit(async () => {
           const consensus = await live.read(question);
           const subject = { question, consensus, sees_reasoning };
-          return buildBrief(await readInput({ sql, live, now: clock() }, subject));
+          return buildBrief(await readInput({ sql, readBefore, now: clock() }, subject));
         }),
       ),
     forget(question_id: string): void {

@@ -4,7 +4,7 @@ import { reply, replyRaw, routeFor } from '../../http/route.js';
 import { BusyError } from '../../kit/cache.js';
 import { common_faults, isFault, refuse } from '../../kit/fault.js';
 import { seesReasoning, visibilityHeaders } from '../predictions/index.js';
-import { findVisible } from '../questions/index.js';
+import { findVisible, type QuestionParts } from '../questions/index.js';
 import { question_faults, question_params } from '../questions/schema.js';
 import { readDay } from './daily-rules.js';
 import type { Briefs, Days } from './live.js';
@@ -16,7 +16,7 @@ export interface BriefParts {
   readonly days: Days;
 }
 
-const route = routeFor<Deps & BriefParts>();
+const route = routeFor<Deps & QuestionParts & BriefParts>();
 
 const markdown_type = 'text/markdown; charset=utf-8';
 

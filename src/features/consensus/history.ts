@@ -6,9 +6,9 @@ import type { QuestionRow } from '../questions/index.js';
 import { type ModelFamily, model_families } from '../taxonomy/model-family.js';
 import type { Fit } from './correlation.js';
 import { driftOf, type Step } from './drift.js';
-import { readFits } from './fits-store.js';
 import { downsample } from './lttb.js';
 import { followMoments, type Recorded } from './moments.js';
+import type { LiveConsensus } from './live.js';
 import { findMovers } from './movers.js';
 import { isNumber, placeOf } from './numbers.js';
 import { type Course, makeRun, type RunShape, type TimedForecast } from './run.js';
@@ -98,7 +98,10 @@ const courseKey = (id: string, family: ModelFamily | undefined): string =>
   family === undefined ? id : `${id} ${family}`;
 
 /** Caches the histories of questions for a few seconds, or until the next forecast. */
-export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
+export const createHistory = (
+  { sql, clock }: Pick<Deps, 'sql' | 'clock'>,
+  live: Pick<LiveConsensus, 'fits'>,
+) => {
   const queue = makeQueue(loads_at_once, max_waiting);
   const courses = makeCache<Course>({
     most: max_cached_points,
@@ -110,9 +113,10 @@ export const createHistory = ({ sql, clock }: Pick<Deps, 'sql' | 'clock'>) => {
     const { id, question_type, options, range_min, range_max, ended_at } = question;
     const shape = { question_type, options, range_min, range_max };
     const until_ms = (ended_at ?? clock()).getTime();
+    const fits = await live.fits();
     // All statements see the same state, so the offset belongs to the newest forecast they read.
     return sql.begin({ mode: 'isolation level repeatable read read only' }, async (tx) => {
-      const [offset, fits] = [await readLastOffset(tx, id), await readFits(tx)];
+      const offset = await readLastOffset(tx, id);
       const all = readForecasts(tx, { id, ...shape }, family);
       const course = await makeCourse(shape, { all, offset, fits, until_ms });
       return course.total === 0 ? { ...course, offset: 0 } : course;

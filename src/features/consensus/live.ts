@@ -107,6 +107,8 @@ export const createLiveConsensus = (parts: Parts, most = max_cached) => {
   };
 
   return {
+    /** Returns all fits, oldest first. */
+    fits: fits.get,
     /** Undefined on a miss. Drafts are never cached. */
     peek,
     /** Does not check who may see the question. */

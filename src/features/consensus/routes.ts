@@ -15,7 +15,7 @@ import {
   visibilityHeaders,
 } from '../predictions/index.js';
 import { readSections } from '../predictions/reasoning.js';
-import { findVisible, toWire } from '../questions/index.js';
+import { findVisible, type QuestionParts, toWire } from '../questions/index.js';
 import {
   lists_tag,
   question_faults,
@@ -33,7 +33,7 @@ import { drawPicture } from './picture.js';
 import * as wire from './schema.js';
 import { countSnapshots, listSnapshots, readMovers } from './store.js';
 
-const route = routeFor<Deps & ConsensusParts & HistoryParts & PngParts>();
+const route = routeFor<Deps & QuestionParts & ConsensusParts & HistoryParts & PngParts>();
 
 const about = {
   method: 'GET',

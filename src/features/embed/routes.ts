@@ -9,7 +9,7 @@ import { heightOf as pictureHeightOf } from '../../kit/svg-chart.js';
 import type { ConsensusParts, HistoryParts } from '../consensus/index.js';
 import { isNumber } from '../consensus/numbers.js';
 import { type LeaderboardParts, readLeaderboard } from '../leaderboards/index.js';
-import { findVisible, type QuestionRow } from '../questions/index.js';
+import { findVisible, type QuestionParts, type QuestionRow } from '../questions/index.js';
 import { lists_tag, question_faults } from '../questions/schema.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import { taxonomy_faults } from '../taxonomy/rules.js';
@@ -35,7 +35,12 @@ import { embedHeaders, sandbox } from './shell.js';
 
 /** Routes of the widgets, which other sites show in their pages. */
 
-type Needs = Deps & ConsensusParts & HistoryParts & LeaderboardParts & TaxonomyParts;
+type Needs = Deps &
+  QuestionParts &
+  ConsensusParts &
+  HistoryParts &
+  LeaderboardParts &
+  TaxonomyParts;
 const route = routeFor<Needs>();
 const tag = 'embed';
 const html = 'text/html; charset=utf-8';
@@ -44,7 +49,7 @@ const html = 'text/html; charset=utf-8';
 const chart_points = 120;
 
 /** Finds a question that is visible to everyone, because iframes are loaded without credentials. */
-const findShown = async (deps: Deps, id: string): Promise<QuestionRow | null> => {
+const findShown = async (deps: QuestionParts, id: string): Promise<QuestionRow | null> => {
   const question = isId(id) ? await findVisible(deps, id, anonymous) : null;
   return question === null || isFault(question) ? null : question;
 };

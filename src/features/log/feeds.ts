@@ -4,7 +4,7 @@ import type { Deps } from '../../http/deps.js';
 import { replyRaw, routeFor } from '../../http/route.js';
 import { isFault } from '../../kit/fault.js';
 import { type LogEntry, readData, timeOf } from '../events/log-entry.js';
-import { findVisible } from '../questions/index.js';
+import { findVisible, type QuestionParts } from '../questions/index.js';
 import { question_faults, question_params } from '../questions/schema.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import { taxonomy_faults } from '../taxonomy/rules.js';
@@ -12,7 +12,7 @@ import { readLife, readNews } from './feed-store.js';
 
 /** Atom feeds for people and their feed readers, from the same log as everything else. */
 
-const route = routeFor<Deps & TaxonomyParts>();
+const route = routeFor<Deps & QuestionParts & TaxonomyParts>();
 
 interface Story {
   readonly title: string;

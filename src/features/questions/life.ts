@@ -428,8 +428,12 @@ export const question_counts: Projector = {
 };
 
 /** Reads a question if the caller may see it. Only admins and the author can see a draft. */
-export const findVisible = async (deps: Deps, id: string, caller: Caller) => {
-  const row = await store.readQuestion(deps.sql, id);
+export const findVisible = async (
+  { questions }: store.QuestionParts,
+  id: string,
+  caller: Caller,
+) => {
+  const row = await questions.read(id);
   if (row === undefined) return refuse(wire.question_faults.QUESTION_NOT_FOUND);
   if (row.status !== 'draft' || isAdmin(caller)) return row;
   if (caller.kind === 'agent' && caller.id === row.author_id) return row;

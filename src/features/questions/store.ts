@@ -289,6 +289,8 @@ export const createQuestionCache = (
   const isKept = (row: Found): boolean => row !== undefined && whyNotOpen(row, clock()) === null;
   const cache = makeCache<Found>({ most: 20_000, ttl_ms: cached_ms, isKept });
   return {
+    /** Reads a question from the database. Calls that arrive together share one query. */
+    read: (question_id: string): Promise<Found> => read(question_id.toLowerCase()),
     get(question_id: string): Found | Promise<Found> {
       const id = question_id.toLowerCase();
       // The question may have been extended or reopened since it was cached.

@@ -21,7 +21,7 @@ import { distributionOf } from '../predictions/distribution.js';
 import { hasFailures, prediction_faults, refuseFailures } from '../predictions/faults.js';
 import { type ForecastQuestion, readForecastInput } from '../predictions/forecast-input.js';
 import { stated_members } from '../predictions/schema.js';
-import { findVisible } from '../questions/index.js';
+import { findVisible, type QuestionParts } from '../questions/index.js';
 import { rangeOf, showOutcome } from '../questions/range.js';
 import { checkRange, refuseAlike } from '../questions/rules.js';
 import {
@@ -45,7 +45,7 @@ import { scoringTimeOf, toTimed } from './timed.js';
 
 /** Receipts and simulations: the net of a forecast, and everything needed to recompute it. */
 
-const route = routeFor<Deps>();
+const route = routeFor<Deps & QuestionParts>();
 const tag = 'points';
 
 const formulas: Readonly<Record<PointsRule, string>> = {
@@ -297,7 +297,7 @@ const simulation_schema = Type.Object({
 type Simulated = ForecastQuestion & { readonly id: string | null; readonly weight: number };
 
 const findSimulated = async (
-  deps: Deps,
+  deps: QuestionParts,
   body: Static<typeof simulate_body>,
   caller: Caller,
 ): Promise<Simulated | Fault> => {
