@@ -13,9 +13,12 @@ import type { HttpRequest, HttpResponse } from './uws.js';
  * An entry is renewed after one second, a page after five, because votes, edits and hiding have no
  * event. An event of its tag, or a change made in this process, removes an entry. A page stays, and
  * is renewed as soon as it is a second old. While one caller renews an entry, others get the old
- * response for at most one second more. Visitors with a session, and requests for a fresh page,
- * always wait: open pages send `Cache-Control: no-cache` after an event, and browsers send it on
- * reload.
+ * response for at most one second more.
+ *
+ * A page takes long to make, so its visitors do not wait for a renewal, and only a few pages are
+ * renewed at once. If there is no room, a page grows older, by ten seconds at most. Visitors with a
+ * session, and requests for a fresh page, always wait: open pages send `Cache-Control: no-cache`
+ * after an event, and browsers send it on reload.
  */
 export type ResponseCache = ReturnType<typeof createResponseCache>;
 
@@ -33,6 +36,8 @@ interface Entry {
   readonly tag: string;
   readonly is_page: boolean;
   readonly made_ms: number;
+  /** True for a page that was invalidated. */
+  is_changed: boolean;
   /** After this time the entry must be renewed. */
   due_ms: number;
   readonly reply: Reply;
@@ -47,13 +52,23 @@ interface Renewal {
 }
 
 const longest_ms = 1_000;
-/** A page takes long to make. */
 const longest_page_ms = 5_000;
-/** While an old entry is being renewed, it is served for at most this long. */
+/** After this time more, an old entry is no longer served. */
 const max_old_ms = 1_000;
-/** A page that changes all the time is renewed once a second. */
-const soonestDue = ({ made_ms }: Entry): number =>
-  Math.max(performance.now(), made_ms + longest_ms);
+const max_old_page_ms = 10_000;
+/** Maximum number of pages that are renewed at once while visitors get the old ones. */
+const max_renewed_pages = 2;
+/** Marks a page as changed. A page that changes all the time is renewed once a second. */
+const noteChange = (page: Entry): Entry => {
+  page.is_changed = true;
+  const soonest_ms = Math.max(performance.now(), page.made_ms + longest_ms);
+  page.due_ms = Math.min(page.due_ms, soonest_ms);
+  return page;
+};
+
+/** Returns true if an entry may answer a request for a fresh response. */
+const isFresh = ({ made_ms, is_changed }: Entry): boolean =>
+  !is_changed && performance.now() <= made_ms + longest_ms;
 const max_bytes = 64 * 1_048_576;
 /** Enough for a page of ten long forecasts. Larger responses are rare and are not cached. */
 const max_entry_bytes = 262_144;
@@ -90,7 +105,17 @@ const makeEntry = ({ tag, is_page, fixed_headers }: OfEntry, reply: Reply): Entr
   const made_ms = performance.now();
   const due_ms = made_ms + (is_page ? longest_page_ms : longest_ms);
   const kept = { ...reply, content_type: content_type ?? 'application/json', body, etag };
-  return { tag, is_page, made_ms, due_ms, reply: kept, etag, body, headers: sent };
+  return {
+    tag,
+    is_page,
+    made_ms,
+    is_changed: false,
+    due_ms,
+    reply: kept,
+    etag,
+    body,
+    headers: sent,
+  };
 };
 
 type Make = () => Answer | Promise<Answer>;
@@ -113,7 +138,7 @@ export const createResponseCache = () => {
   const entries = new LRUCache<string, Entry>({
     maxSize: max_bytes,
     sizeCalculation: ({ body }, key) => body.byteLength + key.length,
-    ttl: longest_page_ms + max_old_ms,
+    ttl: longest_page_ms + max_old_page_ms,
     dispose: ({ tag }, key, reason) => {
       if (reason !== 'set') keys_by_tag.get(tag)?.delete(key);
       if (keys_by_tag.get(tag)?.size === 0) keys_by_tag.delete(tag);
@@ -122,6 +147,11 @@ export const createResponseCache = () => {
   const keys_by_tag = new Map<string, Set<string>>();
   const renewals = new Map<string, Renewal>();
   let hits = 0;
+  let renewed_pages = 0;
+
+  /** Returns true if the first visitor of an old entry starts its renewal. */
+  const isRenewed = (key: string, { is_page }: Entry): boolean =>
+    !renewals.has(key) && (!is_page || renewed_pages < max_renewed_pages);
 
   const store = (key: string, entry: Entry): void => {
     entries.set(key, entry);
@@ -132,17 +162,24 @@ export const createResponseCache = () => {
   /** Returns an entry that may still be served. */
   const find = (key: string): Entry | undefined => {
     const entry = entries.get(key);
-    const is_usable = entry !== undefined && performance.now() <= entry.due_ms + max_old_ms;
-    return is_usable ? entry : undefined;
+    if (entry === undefined) return undefined;
+    const old_ms = performance.now() - entry.due_ms;
+    return old_ms <= (entry.is_page ? max_old_page_ms : max_old_ms) ? entry : undefined;
   };
 
-  /** Makes a response, and stores it unless it was invalidated meanwhile. */
+  /**
+   * Makes a response and stores it. If it was invalidated meanwhile, it is not stored, but a page
+   * replaces an older page until it is renewed.
+   */
   const renew = (key: string, of_entry: OfEntry, make: Make) => {
+    const began_ms = performance.now();
     const run = async (): Promise<Answer> => {
       try {
         const answer = await make();
         const entry = isFault(answer) ? null : makeEntry(of_entry, answer);
+        const is_older = (entries.get(key)?.made_ms ?? 0) < began_ms;
         if (entry !== null && renewals.get(key) === renewal) store(key, entry);
+        else if (entry?.is_page && is_older) store(key, noteChange(entry));
         // Already encoded, so that waiting callers do not each encode it again.
         return entry?.reply ?? answer;
       } finally {
@@ -161,8 +198,8 @@ export const createResponseCache = () => {
       const entry = find(key);
       if (entry === undefined) return false;
       const is_old = performance.now() > entry.due_ms;
-      if (is_old && (!renewals.has(key) || wantsFresh(req.getHeader('cache-control'))))
-        return false;
+      if (is_old && isRenewed(key, entry)) return false;
+      if (!isFresh(entry) && wantsFresh(req.getHeader('cache-control'))) return false;
       if (credentials.some((name) => req.getHeader(name) !== '')) return false;
       hits += 1;
       send(res, req, { ...entry, headers: [...entry.headers, ...common_headers] });
@@ -177,19 +214,27 @@ export const createResponseCache = () => {
       if (!hasKnownQuery(request.query, query)) return make();
       const key = keyOf(request.path, request.query, request.header('accept'));
       const of_entry = { tag: rule.tag(params as never), is_page, fixed_headers };
-      const renewed = renewals.get(key)?.answer ?? renew(key, of_entry, make);
       const old = find(key);
-      const has_session = request.header('cookie') !== '';
-      if (!is_page || old === undefined || has_session) return renewed;
-      if (wantsFresh(request.header('cache-control'))) return renewed;
-      // If the renewal fails, only callers that wait for it get the error.
-      renewed.catch(() => undefined);
+      const waits =
+        !is_page ||
+        old === undefined ||
+        request.header('cookie') !== '' ||
+        wantsFresh(request.header('cache-control'));
+      if (waits) return renewals.get(key)?.answer ?? renew(key, of_entry, make);
+      if (isRenewed(key, old)) {
+        renewed_pages += 1;
+        const ended = (): void => {
+          renewed_pages -= 1;
+        };
+        // If the renewal fails, only callers that wait for it get the error.
+        renew(key, of_entry, make).then(ended, ended);
+      }
       return old.reply;
     },
     invalidate(tag: string): void {
       for (const key of [...(keys_by_tag.get(tag) ?? [])]) {
         const entry = entries.get(key);
-        if (entry?.is_page) entry.due_ms = Math.min(entry.due_ms, soonestDue(entry));
+        if (entry?.is_page) noteChange(entry);
         else entries.delete(key);
       }
       for (const [key, renewal] of renewals) if (renewal.tag === tag) renewals.delete(key);

@@ -169,6 +169,16 @@ t.test(
     toy.deps.gate.open();
     t.same(await Promise.all([fresh, own]), ['made 2', 'made 2']);
     t.equal(await read(), 'made 2');
+
+    toy.cache.invalidate('slow');
+    toy.deps.gate = makeGate();
+    const third = read({ 'cache-control': 'no-cache' });
+    await until('it is made', () => toy.deps.waiting > 0);
+    toy.cache.invalidate('slow');
+    toy.deps.gate.open();
+    t.equal(await third, 'made 3', 'at once after a change');
+    t.equal(await read(), 'made 3', 'another change does not bring the older page back');
+    t.equal(await read({ 'cache-control': 'no-cache' }), 'made 4');
   },
 );
 
