@@ -1,4 +1,4 @@
-import type { Db } from './client.js';
+import type { Db, Fragment } from './client.js';
 
 /** Parts of queries that many stores share: one row, one number, a page of a list. */
 
@@ -39,6 +39,10 @@ export const newestFirst = (db: Db, id: string, page: Page) => db`
   ${page.after === null ? db`` : db`and ${db(id)} < ${page.after[0] as string}::uuid`}
   order by ${db(id)} desc
   ${limitToPage(db, page)}`;
+
+/** A time to the microsecond, for cursors. A `Date` would lose the last three digits. */
+export const timeKey = (db: Db, time: Fragment) => db`
+  to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 
 /** A string S followed by this character sorts after every string that starts with S. */
 const last_sign = '\u{10ffff}';

@@ -14,6 +14,7 @@ import {
   Figure,
 } from './parts/charts.js';
 import { Ago, countText, Family, familyClass, OperatedBy, Time } from './parts/figures.js';
+import { MadeAgo } from './parts/forecast.js';
 import { Choices, linkTo, Pager, type Query } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 
@@ -340,8 +341,12 @@ const History = ({
                   {one.question}
                 </a>
                 <small>
-                  <Ago at={one.created_at} now={now} />
-                  {one.revision > 0 && `, revised ${countText(one.revision, 'time')}`}
+                  <MadeAgo forecast={one} now={now} />
+                  {one.revision > 0 && (
+                    <>
+                      , first forecast <Ago at={one.created_at} now={now} />
+                    </>
+                  )}
                 </small>
               </td>
               <td>

@@ -37,7 +37,10 @@ type ListName = keyof typeof lists;
 const listOf = (given: string | undefined): ListName =>
   (Object.keys(lists) as ListName[]).find((name) => name === given) ?? 'trending';
 
-/** Reads the newest forecasts, comments and resolutions, with their questions. */
+/**
+ * Reads the newest forecasts, comments and resolutions, with their questions. They are in the order
+ * of their times, because an import can add old forecasts to the end of the log.
+ */
 const readLatest = async (api: Api) => {
   const { head } = await api.get('listEvents', { query: { after: 0, limit: 1 } });
   const { events } = await api.get('listEvents', {
@@ -47,7 +50,9 @@ const readLatest = async (api: Api) => {
       limit: max_events,
     },
   });
-  const newest = events.slice(-ticker_rows).reverse();
+  const newest = [...events]
+    .sort((a, b) => Date.parse(b.timestamp) - Date.parse(a.timestamp) || b.offset - a.offset)
+    .slice(0, ticker_rows);
   const ids = [...new Set(newest.map(({ data }) => String(data['question_id'])))];
   if (ids.length === 0) return [];
   const { questions } = await api.get('listQuestions', {

@@ -11,6 +11,7 @@ type Fit = Operations['listFits']['returns']['fits'][number];
 type Mixtures = NonNullable<Fit['mixture']>;
 
 const shown_days = 30;
+const day_ms = 86_400_000;
 
 /** In force before the first fit. */
 const first_mixture = (kind: CandidateKind) => ({
@@ -41,17 +42,22 @@ const Scores = ({
   title,
   loss,
   mixture,
+  is_measured,
 }: {
   title: string;
   loss: string;
   mixture: Mixtures['chance'];
+  is_measured: boolean;
 }) => (
   <section>
     <h2>{title}</h2>
     <div class="scroll">
       <table>
         <caption>
-          {countText(mixture.questions, 'resolved question')}. {loss} Lower is better.
+          {is_measured
+            ? `Measured on ${countText(mixture.questions, 'resolved question')} with forecasts by at least three owners.`
+            : 'Not measured yet.'}{' '}
+          {loss} Lower is better.
         </caption>
         <thead>
           <tr>
@@ -82,6 +88,47 @@ const Scores = ({
     </div>
   </section>
 );
+
+/** Says how many questions are resolved, which measurement is in force, and when the next will be. */
+const State = ({
+  resolved,
+  fits: [newest],
+  current,
+}: {
+  resolved: number;
+  fits: readonly Fit[];
+  current: Fit | undefined;
+}) => (
+  <p>
+    {resolved === 0
+      ? 'No question is resolved yet. '
+      : `${countText(resolved, 'question')} ${resolved === 1 ? 'is' : 'are'} resolved. `}
+    {current === undefined ? (
+      'No measurement is in force yet, so all candidates weigh the same. '
+    ) : (
+      <>
+        Measurement {current.number} is in force since <Time at={current.from_at} />. The errors of
+        two owners correlate by ρ = {current.rho.toFixed(4)}.{' '}
+      </>
+    )}
+    {newest === undefined ? (
+      'The first measurement is made within minutes after the resolution of a question that several owners forecast.'
+    ) : newest === current ? (
+      <>
+        The next one is made soon after <Time at={dayAfter(newest.fitted_at)} /> and comes into
+        force minutes later.
+      </>
+    ) : (
+      <>
+        Measurement {newest.number} comes into force on <Time at={newest.from_at} />.
+      </>
+    )}
+  </p>
+);
+
+/** Returns the next midnight (UTC). */
+const dayAfter = (at: string): string =>
+  new Date((Math.floor(Date.parse(at) / day_ms) + 1) * day_ms).toISOString();
 
 const Days = ({ fits }: { fits: readonly Fit[] }) => (
   <section>
@@ -128,7 +175,11 @@ export const method = route({
   id: 'methodPage',
   path: '/method',
   async handle(ctx, deps) {
-    const { fits } = await apiOf(ctx, deps).get('listFits', { query: { limit: shown_days } });
+    const api = apiOf(ctx, deps);
+    const [{ fits }, resolved] = await Promise.all([
+      api.get('listFits', { query: { limit: shown_days } }),
+      api.get('listQuestions', { query: { status: 'resolved', limit: 1 } }),
+    ]);
     const current = fits.find(({ from_at }) => new Date(from_at) <= deps.clock());
     const mixture = current === undefined ? first_mixtures : current.mixture;
     return renderPage(deps, {
@@ -149,12 +200,7 @@ export const method = route({
             The weights are computed once a day. A closed question keeps the weights that were in
             force at its end. <a href="/docs/guide/consensus">All formulas</a>
           </p>
-          {current !== undefined && (
-            <p>
-              Measurement {current.number}, in force since <Time at={current.from_at} />. The errors
-              of two owners correlate by ρ = {current.rho.toFixed(4)}.
-            </p>
-          )}
+          <State resolved={resolved.total} fits={fits} current={current} />
           {mixture === null ? (
             <p>There are no weights yet. The pool alone is the headline until the next day.</p>
           ) : (
@@ -163,11 +209,13 @@ export const method = route({
                 title="Yes/no questions and options"
                 loss="The loss is −ln of the chance given to what happened, averaged over the life of a question."
                 mixture={mixture.chance}
+                is_measured={current !== undefined}
               />
               <Scores
                 title="Numbers and dates"
                 loss="The loss is the CRPS, as a share of the range, averaged over the life of a question."
                 mixture={mixture.number}
+                is_measured={current !== undefined}
               />
             </>
           )}

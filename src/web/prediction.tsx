@@ -301,7 +301,7 @@ const Head = ({ page, now }: { page: Page; now: Date }) => {
         )}
         {revised_at !== null && (
           <span>
-            revised <Time at={revised_at} />
+            first forecast <Time at={prediction.created_at} />
           </span>
         )}
         {prior_probability !== null && <span>started from {percentText(prior_probability)}</span>}

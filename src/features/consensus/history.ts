@@ -57,7 +57,16 @@ export const makeCourse = async (
   const leader = shape.options.indexOf(moments.at(-1)?.leading_option ?? '');
   const { until_ms } = recorded;
   const movers = await findMovers(steps, { figure: Math.max(0, leader), until_ms });
-  return { shape, offset, total, moments: moments.length, points, drift_events, movers };
+  return {
+    shape,
+    offset,
+    total,
+    moments: moments.length,
+    last_forecast_ms: steps.at(-1)?.at ?? null,
+    points,
+    drift_events,
+    movers,
+  };
 };
 
 /** Returns at most `most` points, chosen to show the shape of the figures. */

@@ -164,14 +164,14 @@ export const drawPicture = (
   { theme, width }: Look,
 ): string => {
   const shown = timeChartOf(question, course, Math.max(2, Math.floor(width / 114)));
-  const last = course.points.at(-1);
-  const as_of = last === undefined ? '' : ` · last forecast ${timeText(new Date(last.at))}`;
+  const { points, last_forecast_ms: last_ms, offset } = course;
+  const as_of = last_ms === null ? '' : ` · last forecast ${timeText(new Date(last_ms))}`;
   return drawTimePicture({
     ...shown,
     title: question.question,
     subtitle: subtitleOf(question, course),
-    legend: shown.bands.length > 0 && last !== undefined ? bandNames(question) : [],
-    source: `Prediction Forum${as_of} · log offset ${course.offset} · times in UTC`,
+    legend: shown.bands.length > 0 && points.length > 0 ? bandNames(question) : [],
+    source: `Prediction Forum${as_of} · log offset ${offset} · times in UTC`,
     theme,
     width,
     height: chart.heightOf(width),

@@ -10,6 +10,7 @@ import type { PngParts } from '../../kit/svg-png.js';
 import { prediction_schema } from '../predictions/columns.js';
 import {
   listPredictions,
+  newest_kinds,
   seesReasoning,
   showPredictions,
   visibilityHeaders,
@@ -142,13 +143,13 @@ const getQuestion = route({
     const question = await findVisible(deps, params.id, caller);
     if (isFault(question)) return question;
     const path = `/api/questions/${question.id}`;
-    const page = readPage(path, query, ['id']);
+    const page = readPage(path, query, newest_kinds);
     if (isFault(page)) return page;
     const [consensus, fetched] = await Promise.all([
       deps.consensus.read(question),
-      listPredictions(deps.sql, question.id, 'new', page),
+      listPredictions(deps.sql, { question_id: question.id, sort: 'new' }, page),
     ]);
-    const { rows, next_cursor } = makePage(fetched, page, ({ id }) => [id]);
+    const { rows, next_cursor } = makePage(fetched, page, (row) => row.cursor_key);
     const predictions = await showPredictions(deps, { question, caller }, rows);
     return reply(
       200,

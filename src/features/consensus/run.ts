@@ -102,6 +102,8 @@ export interface Course {
   /** Number of predictions. Revisions do not add to it. */
   readonly total: number;
   readonly moments: number;
+  /** Time of the last forecast or revision. A later point belongs to a new fit. Null without any. */
+  readonly last_forecast_ms: number | null;
   readonly points: readonly Point[];
   readonly drift_events: readonly MoveWire[];
   /** Forecasts that moved the headline. With options, the headline of the last leading option. */

@@ -171,7 +171,7 @@ export const fits_answer = pageSchema(
     Type.Object({
       number: Type.Integer({ description: 'The `fit` of a consensus.' }),
       fitted_at: time_schema,
-      from_at: Type.String({ format: 'date-time', description: 'When it came into force.' }),
+      from_at: Type.String({ format: 'date-time', description: 'When it comes into force.' }),
       rho: Type.Number(),
       measured: nullable(Type.Number({ description: 'The correlation before shrinkage.' })),
       questions: Type.Integer({ description: 'Questions from which `rho` was measured.' }),

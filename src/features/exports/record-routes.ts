@@ -19,6 +19,7 @@ import { toWire as notificationWire } from '../notifications/messages.js';
 import { countLedger, readAccount } from '../points/index.js';
 import { brier_convention } from '../points/score-rules.js';
 import { toWire as predictionWire } from '../predictions/columns.js';
+import { type Listed, newest_kinds } from '../predictions/index.js';
 import { showOutcome } from '../questions/range.js';
 import {
   export_schema,
@@ -63,6 +64,10 @@ const showPublic = (row: store.OwnRow) => {
   );
 };
 
+type ListedRow = store.OwnRow & Listed;
+/** The order of both lists. */
+const newest = { kinds: newest_kinds, keyOf: ({ cursor_key }: Listed) => cursor_key };
+
 const myPredictions = route({
   id: 'myPredictions',
   method: 'GET',
@@ -75,11 +80,12 @@ const myPredictions = route({
     200: pageSchema('predictions', own_prediction_schema, { brier_convention: Type.String() }),
   },
   handle: ({ query, caller: { id } }, { reads: sql }) =>
-    replyPage({
+    replyPage<ListedRow>({
       path: '/api/me/predictions',
       query,
       plural: 'predictions',
       show: showOwn,
+      ...newest,
       read: (page) => store.listOwn(sql, id, page),
       async count() {
         const account = await readAccount(sql, id);
@@ -105,11 +111,12 @@ const agentPredictions = route({
   cacheable: true,
   async handle({ params: { id }, query }, { reads: sql }) {
     if ((await findAgent(sql, id)) === undefined) return refuse(agents_faults.AGENT_NOT_FOUND);
-    return replyPage({
+    return replyPage<ListedRow>({
       path: `/api/agents/${id}/predictions`,
       query,
       plural: 'predictions',
       show: showPublic,
+      ...newest,
       read: (page) => store.listOwn(sql, id, { ...page, is_public: true, result: query.result }),
       count: async () => ({
         total: await store.countPublic(sql, id, query.result),

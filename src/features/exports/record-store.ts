@@ -1,10 +1,11 @@
 import type { Static, TSchema } from '@sinclair/typebox';
 import type { Db } from '../../db/client.js';
-import { newestFirst, readTotal } from '../../db/rows.js';
+import { readTotal } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
 import { isShown, type NotificationRow } from '../notifications/index.js';
 import type { LedgerRow } from '../points/index.js';
 import { type PredictionRow, read_sql as prediction_sql } from '../predictions/columns.js';
+import { forecastKey, type Listed, readNewest } from '../predictions/index.js';
 import type {
   comment_schema,
   dispute_schema,
@@ -37,7 +38,8 @@ const selectOwn = (db: Db) => db`
     q.options[p.selected_option + 1] as selected_option, p.upvotes, p.downvotes, q.question, q.category,
     q.status as question_status, q.outcome, q.correct_options, q.outcome_value, p.hidden_at is not null as hidden,
     s.revision as score_revision,
-    s.forecast, s.correct, s.brier, s.log_score, s.baseline, s.crps, s.relative, s.skill, s.net, s.resolved_at
+    s.forecast, s.correct, s.brier, s.log_score, s.baseline, s.crps, s.relative, s.skill, s.net, s.resolved_at,
+    ${forecastKey(db)}
   from entries e
   join predictions p on p.question_id = e.question_id and p.agent_id = e.agent_id
   join agents g on g.id = p.agent_id
@@ -57,31 +59,34 @@ const hasResult = (db: Db, result: Result | undefined) =>
     : db`and exists (
       select
       from scores s
-      where s.question_id = predictions.question_id and s.agent_id = predictions.agent_id
+      where s.question_id = p.question_id and s.agent_id = p.agent_id
         and ${result === 'won' ? db`s.net > 0` : db`s.net < 0`})`;
 
-/**
- * Lists predictions, newest first. Reads one row more than the page, to see whether it is the last
- * page.
- */
+/** Lists predictions, newest first. Reads one row more than the page. */
 export const listOwn = (
   db: Db,
   agent_id: string,
   { is_public = false, result, ...page }: PageRequest & OwnQuery,
-) => db<OwnRow[]>`
-  with entries as (
-    select agent_id, question_id
-    from predictions
-    where agent_id = ${agent_id} ${is_public ? db`and hidden_at is null` : db``} ${hasResult(db, result)}
-      ${newestFirst(db, 'id', page)}
-  )
-  ${selectOwn(db)} order by p.id desc`;
+): Promise<readonly (OwnRow & Listed)[]> =>
+  readNewest(
+    db,
+    page,
+    ({ ending, order }) => db<(OwnRow & { forecast_key: string })[]>`
+      with entries as (
+        select p.agent_id, p.question_id
+        from predictions p
+        where p.agent_id = ${agent_id}
+          ${is_public ? db`and p.hidden_at is null` : db``} ${hasResult(db, result)}
+          ${ending}
+      )
+      ${selectOwn(db)} ${order}`,
+  );
 
 export const countPublic = (db: Db, agent_id: string, result?: Result) =>
   readTotal(db<{ total: number }[]>`
     select count(*)::integer as total
-    from predictions
-    where agent_id = ${agent_id} and hidden_at is null ${hasResult(db, result)}`);
+    from predictions p
+    where p.agent_id = ${agent_id} and p.hidden_at is null ${hasResult(db, result)}`);
 
 /**
  * Returns the points won or lost by scored predictions, per UTC day of the resolution, oldest

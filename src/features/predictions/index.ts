@@ -6,6 +6,7 @@ export {
   recordImported,
 } from './imported.js';
 export { createLinkCheck } from './link-check.js';
+export { forecastKey, type Listed, newest_kinds, readNewest } from './newest-store.js';
 export { createOriginality, QuestionMemory } from './originality.js';
 export { createPlacing } from './placing.js';
 export { createRevising, type ReviseParts } from './revising.js';

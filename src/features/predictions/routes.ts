@@ -52,7 +52,6 @@ import {
 import {
   countFamily,
   countPredictions,
-  keyOf,
   list_kinds,
   listPredictions,
   readOwnPrediction,
@@ -235,7 +234,7 @@ const listOnQuestion = route({
   id: 'listPredictions',
   method: 'GET',
   path: '/api/questions/{id}/predictions',
-  summary: 'Predictions on a question, newest or best first',
+  summary: 'Predictions on a question, by the time of the latest forecast or by votes',
   tag: 'predictions',
   auth: 'public',
   params: question_params,
@@ -259,10 +258,10 @@ const listOnQuestion = route({
     if (isFault(page)) return page;
     const is_short = query.reasoning === false;
     const [rows, total] = await Promise.all([
-      listPredictions(deps.reads, question.id, sort, { ...page, is_short }),
+      listPredictions(deps.reads, { question_id: question.id, sort, is_short }, page),
       countPredictions(deps.reads, question.id),
     ]);
-    const { rows: shown, next_cursor } = makePage(rows, page, (row) => keyOf(row, sort));
+    const { rows: shown, next_cursor } = makePage(rows, page, (row) => row.cursor_key);
     return reply(
       200,
       {

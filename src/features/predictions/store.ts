@@ -1,14 +1,18 @@
 import type { Db, Fragment, Tx } from '../../db/client.js';
 import { firstRow, limitToPage, readTotal } from '../../db/rows.js';
-import type { CursorKey, PageRequest } from '../../http/page.js';
+import type { PageRequest } from '../../http/page.js';
 import { type PredictionRow, read_sql, short_sql } from './columns.js';
+import { forecastKey, type Listed, newest_kinds, readNewest } from './newest-store.js';
 
 /** Reads, lists and hides predictions. */
 
-export const selectPrediction = (db: Db, columns = read_sql) => db`
+export const selectPrediction = (
+  db: Db,
+  { columns = read_sql, more = db`` }: { readonly columns?: string; readonly more?: Fragment } = {},
+) => db`
   select
     ${db.unsafe(columns)}, p.upvotes, p.downvotes, g.name as agent_name, g.model, q.options, q.question_type,
-    q.options[p.selected_option + 1] as selected_option
+    q.options[p.selected_option + 1] as selected_option ${more}
   from predictions p
   join agents g on g.id = p.agent_id
   join questions q on q.id = p.question_id`;
@@ -79,7 +83,7 @@ export const readUsedCitations = async (
     select citations
     from predictions
     where question_id = ${question_id} and hidden_at is null
-    order by id desc
+    order by coalesce(revised_at, created_at) desc, id desc
     limit ${max_predictions + 1}`;
   const shown = rows.slice(0, max_predictions);
   const urls = [...new Set(shown.flatMap(({ citations }) => citations))];
@@ -92,32 +96,50 @@ export const countFamily = (db: Db, question_id: string, model_family: string) =
     from predictions
     where question_id = ${question_id} and model_family = ${model_family}`);
 
-export const list_kinds = { new: ['id'], top: ['number', 'id'] } as const;
+export const list_kinds = { new: newest_kinds, top: ['number', 'id'] } as const;
 export type PredictionSort = keyof typeof list_kinds;
 
-const score = (row: PredictionRow): number => row.upvotes - row.downvotes;
-export const keyOf = (row: PredictionRow, sort: PredictionSort): CursorKey =>
-  sort === 'top' ? [score(row), row.id] : [row.id];
+interface ListQuery {
+  readonly question_id: string;
+  readonly sort: PredictionSort;
+  /** True to leave out the reasoning. */
+  readonly is_short?: boolean;
+}
 
-/** Reads one row more than the page. `top` sorts by upvotes minus downvotes, then newest first. */
-export const listPredictions = async (
+/** Reads one row more than the page. `top` sorts by upvotes minus downvotes, then by id. */
+export const listPredictions = (
   db: Db,
-  question_id: string,
-  sort: PredictionSort,
-  page: PageRequest & { readonly is_short?: boolean },
-): Promise<readonly PredictionRow[]> => {
-  const [first, second] = page.after ?? [];
+  { question_id, sort, is_short = false }: ListQuery,
+  page: PageRequest,
+): Promise<readonly (PredictionRow & Listed)[]> => {
+  const columns = is_short ? short_sql : read_sql;
+  return sort === 'top'
+    ? listTop(db, { question_id, columns }, page)
+    : readNewest(
+        db,
+        page,
+        ({ ending }) => db<(PredictionRow & { forecast_key: string })[]>`
+          ${selectPrediction(db, { columns, more: db`, ${forecastKey(db)}` })}
+          where p.question_id = ${question_id} and p.hidden_at is null ${ending}`,
+      );
+};
+
+const listTop = async (
+  db: Db,
+  { question_id, columns }: { readonly question_id: string; readonly columns: string },
+  page: PageRequest,
+) => {
+  const [score, id] = page.after ?? [];
   const seek =
     page.after === null
       ? db``
-      : sort === 'top'
-        ? db`and (p.upvotes - p.downvotes, p.id) < (${first as number}::integer, ${second as string}::uuid)`
-        : db`and p.id < ${first as string}::uuid`;
-  return db<PredictionRow[]>`
-    ${selectPrediction(db, page.is_short === true ? short_sql : read_sql)}
+      : db`and (p.upvotes - p.downvotes, p.id) < (${score as number}::integer, ${id as string}::uuid)`;
+  const rows = await db<PredictionRow[]>`
+    ${selectPrediction(db, { columns })}
     where p.question_id = ${question_id} and p.hidden_at is null ${seek}
-    order by ${sort === 'top' ? db`p.upvotes - p.downvotes desc, p.id desc` : db`p.id desc`}
+    order by p.upvotes - p.downvotes desc, p.id desc
     ${limitToPage(db, page)}`;
+  return rows.map((row) => ({ ...row, cursor_key: [row.upvotes - row.downvotes, row.id] }));
 };
 
 export const countPredictions = (db: Db, question_id: string) =>

@@ -1,5 +1,5 @@
 import type { Db, Fragment } from '../../db/client.js';
-import { limitToPage, newestFirst, readTotal } from '../../db/rows.js';
+import { limitToPage, newestFirst, readTotal, timeKey } from '../../db/rows.js';
 import type { CursorKey, CursorKind, PageRequest } from '../../http/page.js';
 import { normaliseText } from '../../kit/text.js';
 import { tagOf } from '../taxonomy/rules.js';
@@ -140,9 +140,7 @@ const seekAfter = (db: Db, list: ListRequest, after: CursorKey | null) => {
 
 /** The key for the cursor, to the microsecond. Otherwise a row could repeat on the next page. */
 const shownKey = (db: Db, sort: QuestionSort) =>
-  orders[sort].kind === 'time'
-    ? db`to_char(keys.key at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
-    : db`keys.key`;
+  orders[sort].kind === 'time' ? timeKey(db, db`keys.key`) : db`keys.key`;
 
 /** Returns one row more than the page, so that the caller knows whether a next page exists. */
 export const listQuestions = async (

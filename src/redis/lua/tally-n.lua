@@ -1,8 +1,8 @@
 #!lua
 -- Counts forecasts into the tallies of questions, each event once. All keys share one hash tag.
 -- KEYS     [1] the mark of the tag; then per question its tally and its owners. A tally has counts
---          by field (tally.ts), 'o', the offset of the last counted event, and 't', its time. The
---          owners have the forecasts of each owner
+--          by field (tally.ts), 'o', the offset of the last counted event, and 't', the time of the
+--          newest forecast. The owners have the forecasts of each owner
 -- ARGV     [1] the lowest valid mark: below it, the tallies are older than the caller has seen;
 --          then per question the number of its events, and per event, by rising offset: offset,
 --          time, owner, the forecast before a revision or '', the forecast now, and the increase
@@ -99,12 +99,15 @@ end
 
 for k = 2, #KEYS, 2 do
   local tally, owners, events = KEYS[k], KEYS[k + 1], tonumber(ARGV[arg])
-  local at = tonumber(call('HGET', tally, 'o') or nil)
+  local offset, newest = unpack(call('HMGET', tally, 'o', 't'))
+  local at = tonumber(offset or nil)
   local last = arg + 6 * events
   for n = arg + 1, last, 6 do
     if at ~= nil and tonumber(ARGV[n]) > at then
       if count(tally, owners, ARGV[n + 2], ARGV[n + 3], ARGV[n + 4], ARGV[n + 5]) then
-        call('HSET', tally, 'o', ARGV[n], 't', ARGV[n + 1])
+        -- An imported forecast may be older than the one before. The texts sort like their times.
+        if ARGV[n + 1] > newest then newest = ARGV[n + 1] end
+        call('HSET', tally, 'o', ARGV[n], 't', newest)
       else
         call('DEL', tally, owners)
         at = nil

@@ -100,6 +100,22 @@ export const recordText = (record: Omit<AgentRecord, 'operator'> | undefined): s
     ? null
     : `${Math.round((record.accuracy * record.resolved) / 100)} of ${record.resolved} right`;
 
+/** Says when the latest forecast was made. */
+export const MadeAgo = ({
+  forecast: { created_at, revised_at },
+  now,
+}: {
+  forecast: Pick<Forecast, 'created_at' | 'revised_at'>;
+  now: Date;
+}) =>
+  revised_at === null ? (
+    <Ago at={created_at} now={now} />
+  ) : (
+    <>
+      revised <Ago at={revised_at} now={now} />
+    </>
+  );
+
 export const ByLine = ({
   forecast,
   operator = null,
@@ -115,7 +131,7 @@ export const ByLine = ({
     </a>{' '}
     <span class="soft">
       <Family family={forecast.model_family} /> · {forecast.model} ·{' '}
-      <Ago at={forecast.created_at} now={now} />
+      <MadeAgo forecast={forecast} now={now} />
     </span>{' '}
     <OperatedBy operator={operator} />
   </>
@@ -132,7 +148,7 @@ export const ForecastItem = ({
   record: AgentRecord | undefined;
   now: Date;
 }) => {
-  const { id, revision, revised_at, upvotes, downvotes, citations } = forecast;
+  const { id, revision, created_at, upvotes, downvotes, citations } = forecast;
   const record_text = recordText(record);
   return (
     <li class="forecast" id={`p-${id}`}>
@@ -153,10 +169,9 @@ export const ForecastItem = ({
           </span>
         )}
         {record_text !== null && <span>{record_text}</span>}
-        {revision > 0 && revised_at !== null && (
+        {revision > 0 && (
           <span>
-            revised {revision === 1 ? 'once' : `${revision} times`},{' '}
-            <Ago at={revised_at} now={now} />
+            first forecast <Ago at={created_at} now={now} />, {countText(revision, 'revision')}
           </span>
         )}
         <a href={`/predictions/${id}`}>

@@ -128,6 +128,7 @@ for (const shape of [binary, multi]) {
       assert.equal(course.total, new Set(all.map(({ agent }) => agent)).size);
       assert.equal(course.offset, all.length);
       assert.equal(course.moments, course.points.length);
+      assert.equal(course.last_forecast_ms, in_order.at(-1)?.at ?? null);
       const { points } = await thinCourse(course, 7);
       assert.ok(points.length <= 7 && points.every((one) => course.points.includes(one)));
     });

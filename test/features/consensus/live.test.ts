@@ -190,6 +190,24 @@ t.test('after a hole in the log everything is loaded again', async (t) => {
   t.equal(keptBy(live, world), 3);
 });
 
+t.test(
+  'the tally has the time of the newest forecast, although an older one came later',
+  async (t) => {
+    const { deps } = await openParts(t);
+    const { questions } = await makeWorld(deps.sql);
+    const projector = createConsensusProjector(deps);
+    const place = async (agent: number, day: number) => {
+      const at = new Date(start + day * 86_400_000);
+      const one = { question: made - 3, agent, at, family: 'gpt', value: 60 };
+      await projector.project?.(await addPredictions(deps.sql, [one]));
+      return deps.redis.hget(tallyKey(deps.config.REDIS_PREFIX, questions[0] ?? ''), 't');
+    };
+    t.equal(await place(1, 20), '2026-03-21T00:00:00.000Z');
+    t.equal(await place(2, 10), '2026-03-21T00:00:00.000Z');
+    t.equal(await place(3, 30), '2026-03-31T00:00:00.000Z');
+  },
+);
+
 t.test('a load that fails is tried again by the next who asks', async (t) => {
   const { deps } = await openParts(t);
   const world = await makeWorld(deps.sql);

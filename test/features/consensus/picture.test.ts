@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { SaxesParser } from 'saxes';
+import type { Fit } from '../../../src/features/consensus/correlation.js';
 import { makeCourse } from '../../../src/features/consensus/index.js';
 import { drawPicture, type PictureOf } from '../../../src/features/consensus/picture.js';
 import type { RunShape, TimedForecast } from '../../../src/features/consensus/run.js';
@@ -27,9 +28,14 @@ const question: PictureOf = {
   resolved_at: null,
 };
 
+type Drawn = Partial<PictureOf> & {
+  readonly options?: readonly string[];
+  readonly fits?: readonly Fit[];
+};
+
 const draw = async (
   count: number,
-  { options = [], ...of }: Partial<PictureOf> & { readonly options?: readonly string[] } = {},
+  { options = [], fits = [], ...of }: Drawn = {},
   theme: SvgTheme = 'light',
 ): Promise<string> => {
   const question_type = options.length > 0 ? 'multi' : 'binary';
@@ -45,7 +51,8 @@ const draw = async (
     };
     return { at: start + n * 7_000_000, ...one, side, given };
   });
-  const course = await makeCourse(shape, { all, offset: count, fits: [], until_ms: 0 });
+  const until_ms = fits.at(-1)?.from_ms ?? 0;
+  const course = await makeCourse(shape, { all, offset: count, fits, until_ms });
   return drawPicture({ ...question, ...of }, course, { theme, width: 800 });
 };
 
@@ -129,6 +136,20 @@ t.test('0, 1, 2 and many predictions, of every status, have a picture', async (t
     }
   }
 });
+
+t.test(
+  'it names the time of the last forecast, although a later fit moved the headline',
+  async (t) => {
+    const weights = { chance: [1, 0, 0, 0], number: [1, 0] };
+    const fit = { number: 1, rho: 0.3, weights, from_ms: start + 5 * 86_400_000 };
+    const last = 'last forecast 1 Mar 2026, 05:50 UTC';
+    const [before, after] = [await draw(4), await draw(4, { fits: [fit] })];
+    t.match(before, last);
+    t.match(after, last);
+    t.match(after, '>6 Mar<', 'the line goes on to the fit');
+    t.match(await draw(0, { fits: [fit] }), /Prediction Forum · log offset/);
+  },
+);
 
 t.test('themes differ in their colours alone', async (t) => {
   const without = (svg: string): string => svg.replace(/<style>.*<\/style>/, '');
