@@ -30,7 +30,7 @@ export const readScores = (sql: Sql, of: BoardClass, take: (row: ScoreRow) => vo
       where brier is not null and
         case
           when kind is null then ${isRanked(tx)} and ${of} in (${kindOf(tx)}, 'all')
-          else kind = ${of} or kind not in ('family', 'model')
+          else kind in (${of}, 'crowd', 'even') or (kind = 'market' and ${of} <> 'imported')
         end
       order by question_id, forecaster_id`;
     for await (const page of readPages(tx, rows, rows_of_a_page)) page.forEach(take);
