@@ -82,6 +82,20 @@ export const readAdjusted = async (db: Db, query: BoardQuery): Promise<BoardPage
   return { total: board?.total ?? 0, rows: rows.slice(0, limit + 1), coverage: board?.coverage };
 };
 
+/** Reads the values of rows on the board of a class, by id. */
+export const readAdjustedValues = async (
+  db: Db,
+  of: BoardClass,
+  rows: readonly BoardRow[],
+): Promise<ReadonlyMap<string, number>> => {
+  const ids = rows.map(({ agent_id }) => agent_id);
+  const found = await db<{ id: string; value: number }[]>`
+    select id, (detail ->> 'value')::float8 as value
+    from adjusted_scores
+    where class = ${of} and id = any (${ids}::uuid[])`;
+  return new Map(found.map(({ id, value }) => [id, value]));
+};
+
 /**
  * Claims a run. Returns false if the boards are not due or another process makes them. They are due
  * an hour after the last run started, or a quarter of an hour after a run that did not finish.

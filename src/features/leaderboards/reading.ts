@@ -3,7 +3,7 @@ import type { Deps } from '../../http/deps.js';
 import { makePage, readPage, refuseCursor } from '../../http/page.js';
 import { type Fault, isFault } from '../../kit/fault.js';
 import { modelFamily } from '../taxonomy/model-family.js';
-import type { Boards } from './live.js';
+import type { Boards } from './boards.js';
 import { type BoardClass, type BoardName, dayOf, isGroup, type Period, sliceOf } from './rules.js';
 import type { debaters_query, Entry, leaderboard_schema, Scores } from './schema.js';
 import { type BoardQuery, type BoardRow, type NamedRow, readNames } from './store.js';

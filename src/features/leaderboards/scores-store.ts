@@ -53,22 +53,22 @@ const scoresOf = (db: Db, { of, slice, rows }: Chosen) => {
 /** A forecaster's values by board. Boards on which it has no place are missing. */
 export type Figures = Partial<Record<BoardKind | 'adjusted', number>>;
 
-/** Reads the values of these rows on every board of the class and slice, by id. */
+/**
+ * Reads the values of these rows on every board of the class and slice, by id, from their scores.
+ * Used if Redis does not have them.
+ */
 export const readFigures = async (
   db: Db,
   chosen: Chosen,
 ): Promise<ReadonlyMap<string, Figures>> => {
   const { of, slice, rows } = chosen;
   const kinds = kindsOf(of, board_kinds) as readonly BoardKind[];
-  const [found, adjusted] = await Promise.all([
-    db<(Sums & { id: string; kind: BoardKind })[]>`
-      with wanted as (${scoresOf(db, chosen)}), ${sumsOf(db, db`wanted`)}
-      select forecaster_id as id, k.kind, ${db.unsafe(figures_sql)}
-      from (select *, kind as reference from summed) s
-      cross join lateral (values ${db.unsafe(forecast_keys)}) as k (kind, key, mean_n, sum, squares)
-      where k.key is not null and k.kind = any (${kinds as string[]})`,
-    isWholeSlice(slice) ? readAdjustedValues(db, chosen) : [],
-  ]);
+  const found = await db<(Sums & { id: string; kind: BoardKind })[]>`
+    with wanted as (${scoresOf(db, chosen)}), ${sumsOf(db, db`wanted`)}
+    select forecaster_id as id, k.kind, ${db.unsafe(figures_sql)}
+    from (select *, kind as reference from summed) s
+    cross join lateral (values ${db.unsafe(forecast_keys)}) as k (kind, key, mean_n, sum, squares)
+    where k.key is not null and k.kind = any (${kinds as string[]})`;
   const figures = new Map<string, Figures>();
   const put = (id: string, kind: keyof Figures, value: number): void => {
     figures.set(id, { ...figures.get(id), [kind]: value });
@@ -78,14 +78,8 @@ export const readFigures = async (
     for (const { agent_id, detail } of rows) if (detail.name == null) put(agent_id, 'points', 0);
   }
   for (const row of found) put(row.id, row.kind, detailOf(row.kind, row).value);
-  for (const { id, value } of adjusted) put(id, 'adjusted', value);
   return figures;
 };
-
-const readAdjustedValues = (db: Db, { of, rows }: Chosen) => db<{ id: string; value: number }[]>`
-  select id, (detail ->> 'value')::float8 as value
-  from adjusted_scores
-  where class = ${of} and id = any (${rows.map(({ agent_id }) => agent_id)}::uuid[])`;
 
 const max_moments = 60;
 

@@ -92,33 +92,50 @@ await sql`insert into standing_changes (agent_id) select unnest(${agents}::uuid[
 await settle();
 await makeAdjustedBoards(sql, new Date());
 
-t.test('rows have the values of all boards of their slice', async (t) => {
-  let compared = 0;
-  for (const of of ['agents', 'agents&kind=imported', 'agents&kind=all', 'families', 'models']) {
-    for (const slice of ['', '&category=society', '&category=technology&period=30d']) {
-      const kinds = of.startsWith('agents') ? board_kinds : group_kinds;
-      const names = [...kinds, ...(slice === '' ? (['adjusted'] as const) : [])];
-      const boards = new Map<string, Map<string, number>>();
-      for (const by of names) {
-        const { leaderboard } = await read(`/api/leaderboard?by=${by}&of=${of}${slice}&limit=100`);
-        boards.set(by, new Map(leaderboard.map((row: Entry) => [idOf(row), row.value])));
-      }
-      for (const by of names) {
-        const path = `/api/leaderboard?by=${by}&of=${of}${slice}&limit=100&include=scores`;
-        for (const row of (await read(path)).leaderboard as Entry[]) {
-          const wanted = [...board_kinds, 'adjusted'].map((kind) => [
-            kind,
-            boards.get(kind)?.get(idOf(row)) ?? null,
-          ]);
-          t.same(row.scores, Object.fromEntries(wanted), `${row.name} in ${path}`);
-          compared += 1;
+const slices = ['', '&category=society', '&category=technology&period=30d'];
+const slots = ['all:all', 'society:all', 'technology:30d'];
+const figuresKey = (slot: string) => `${prefix}:{boards}:figures:${slot}`;
+
+for (const source of ['Redis', 'Postgres']) {
+  t.test(`rows have the values of all boards of their slice, from ${source}`, async (t) => {
+    if (source === 'Postgres') await deps.redis.del(...slots.map(figuresKey));
+    let compared = 0;
+    for (const of of ['agents', 'agents&kind=imported', 'agents&kind=all', 'families', 'models']) {
+      for (const slice of slices) {
+        const kinds = of.startsWith('agents') ? board_kinds : group_kinds;
+        const names = [...kinds, ...(slice === '' ? (['adjusted'] as const) : [])];
+        const boards = new Map<string, Map<string, number>>();
+        for (const by of names) {
+          const path = `/api/leaderboard?by=${by}&of=${of}${slice}&limit=100`;
+          const { leaderboard } = await read(path);
+          boards.set(by, new Map(leaderboard.map((row: Entry) => [idOf(row), row.value])));
+        }
+        for (const by of names) {
+          const path = `/api/leaderboard?by=${by}&of=${of}${slice}&limit=100&include=scores`;
+          for (const row of (await read(path)).leaderboard as Entry[]) {
+            const wanted = [...board_kinds, 'adjusted'].map((kind) => [
+              kind,
+              boards.get(kind)?.get(idOf(row)) ?? null,
+            ]);
+            t.same(row.scores, Object.fromEntries(wanted), `${row.name} in ${path}`);
+            compared += 1;
+          }
         }
       }
     }
-  }
-  t.ok(compared > 300, `${compared} rows`);
-  const plain = await read('/api/leaderboard?by=brier');
-  t.equal(plain.leaderboard[0].scores, undefined, 'only on request');
+    t.ok(compared > 300, `${compared} rows`);
+    const plain = await read('/api/leaderboard?by=brier');
+    t.equal(plain.leaderboard[0].scores, undefined, 'only on request');
+  });
+}
+
+t.test('values in Redis that are wrong are found', async (t) => {
+  const find = () => findBoardDifferences({ sql, redis: deps.redis, prefix, now: new Date() });
+  t.match((await find()).join(), /the values of all:all are wrong for/);
+  await deps.redis.hdel(`${prefix}:{boards}:built`, ...slots);
+  await settle();
+  await deps.redis.hset(figuresKey('all:all'), first, '{}');
+  t.same(await find(), [`the values of all:all are wrong for ${first}`]);
 });
 
 t.test('an even guess has no accuracy', async (t) => {
