@@ -72,12 +72,11 @@ const tickText = (at: Date, length: number): string => {
 export const timeAxis = (from: number, to: number, most: number): Axis => {
   const all = scaleUtc([from, to], [0, 1]).ticks(most);
   const each = Math.ceil(all.length / most);
-  const times = all.filter((_, n) => n % each === 0);
-  return {
-    from,
-    to,
-    ticks: times.map((at) => ({ at: at.getTime(), label: tickText(at, to - from) })),
-  };
+  const ticks = all
+    .filter((_, n) => n % each === 0)
+    .map((at) => ({ at: at.getTime(), label: tickText(at, to - from) }));
+  // Ticks within one minute have the same label.
+  return { from, to, ticks: ticks.filter(({ label }, n) => label !== ticks[n - 1]?.label) };
 };
 
 /** Maps values of the two axes to positions in the picture, inside this rectangle. */

@@ -40,6 +40,8 @@ export interface TimeLine {
   readonly name: string;
   /** Index of the colour, or `total` for the line of all, which is drawn in the text colour. */
   readonly series: number | 'total';
+  /** Tells lines of one colour apart: 0 is solid, and the others have their own dashes. */
+  readonly dash?: number | undefined;
   readonly points: readonly Point[];
   /** Text at the end of the line. */
   readonly label: string;
@@ -59,6 +61,11 @@ export interface TimeChart {
   /** The moment of the resolution, if the chart shows it. */
   readonly end?: { readonly at: number; readonly label: string } | undefined;
 }
+
+const dashes = [undefined, '8 3', '2 3', '9 3 2 3', '14 4', '4 2'];
+
+/** Returns the dashes of the nth line of a colour. */
+export const dashOf = (n: number): string | undefined => dashes[n % dashes.length];
 
 /** Moves labels apart, so that each has `least` units of its own. Returns them in their order. */
 const moveApart = (wanted: readonly number[], least: number, most: number): readonly number[] => {
@@ -102,7 +109,7 @@ export const drawTimePlot = (parts: Omit<TimeChart, 'width' | 'height' | 'desc'>
     return last === undefined || last.x >= x.to ? points : [...points, { ...last, x: x.to }];
   };
   const is_many = lines.length > 1;
-  const drawn = lines.map(({ name, series, points }) => {
+  const drawn = lines.map(({ name, series, dash = 0, points }) => {
     const path = line<Point>(
       (point) => plot.x(point.x),
       (point) => plot.y(point.y),
@@ -116,6 +123,7 @@ export const drawTimePlot = (parts: Omit<TimeChart, 'width' | 'height' | 'desc'>
       'data-series': name,
       'stroke-width': is_many && series !== 'total' ? 2 : 2.75,
       'stroke-linejoin': 'round',
+      'stroke-dasharray': dashOf(dash),
     });
   });
   const ends = moveApart(

@@ -1,26 +1,19 @@
 import { type Static, Type } from '@sinclair/typebox';
-import type { ComponentChildren } from 'preact';
-import type { Operations } from '#client/wire.js';
 import { csvLine } from '../features/exports/index.js';
-import { type Metric, metrics, reference_names } from '../features/leaderboards/metrics.js';
-import { type BoardName, boards } from '../features/leaderboards/rules.js';
+import { metrics } from '../features/leaderboards/metrics.js';
+import { mean_kinds } from '../features/leaderboards/rules.js';
 import { replyRaw } from '../http/route.js';
 import { textEnum } from '../http/schemas.js';
 import { grouped, percentText } from '../kit/format.js';
+import { type History, HistoryChart } from './leaderboard-history.js';
+import { BoardTable, type Entry, type MetricName, metric_names } from './leaderboard-table.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
-import { type Range, scaleOf, Whisker } from './parts/charts.js';
-import { countText, Family, familyClass } from './parts/figures.js';
+import { countText } from './parts/figures.js';
 import { AgentKindSelect, Select } from './parts/forms.js';
 import { Choices, linkTo, Pager, type Query } from './parts/lists.js';
-import { Heads } from './parts/table.js';
 
 /** The leaderboard: ranks forecasters by each measure and shows how certain each rank is. */
-
-type Entry = Operations['leaderboard']['returns']['leaderboard'][number];
-
-type MetricName = Exclude<BoardName, 'debaters'>;
-const metric_names = boards.filter((name): name is MetricName => name !== 'debaters');
 
 /** Families and models have no points, and are not compared with a crowd that excludes them. */
 const of_groups: readonly MetricName[] = metric_names.filter(
@@ -34,6 +27,7 @@ const board_query = Type.Object({
   category: Type.Optional(Type.String({ maxLength: 60 })),
   period: Type.Optional(textEnum(['all', '30d', '7d'] as const)),
   least: Type.Optional(Type.Integer({ minimum: 0, maximum: 1_000_000 })),
+  search: Type.Optional(Type.String({ maxLength: 100 })),
   cursor: Type.Optional(Type.String({ maxLength: 512 })),
 });
 type BoardQuery = Static<typeof board_query>;
@@ -44,7 +38,8 @@ const rows_a_page = 100;
  * Returns the board that an address asks for. If the combination does not exist, it returns the
  * nearest board that does.
  */
-const chosenOf = ({ of = 'agents', by, kind = 'all', category, period, least = 0 }: BoardQuery) => {
+const chosenOf = (query: BoardQuery) => {
+  const { of = 'agents', by, kind = 'all', category, period, least = 0, search } = query;
   const is_group = of === 'families' || of === 'models';
   const metric = by ?? 'brier';
   const is_whole = metric === 'adjusted';
@@ -56,15 +51,27 @@ const chosenOf = ({ of = 'agents', by, kind = 'all', category, period, least = 0
     kind: is_group ? undefined : kind,
     category: is_whole || category === '' ? undefined : category,
     period: is_whole ? undefined : period,
+    search: search?.trim() || undefined,
   };
 };
 type Chosen = ReturnType<typeof chosenOf>;
 
-const readRows = (api: Api, { of, by, kind, category, period }: Chosen, cursor?: string | null) => {
-  const page = { limit: rows_a_page, ...(cursor && { cursor }), ...(kind && { kind }) };
-  const narrow = { ...(category && { category }), ...(period && { period }) };
-  if (of === 'debaters') return api.get('leaderboard', { query: { by: 'debaters', ...page } });
-  return api.get('leaderboard', { query: { by, of, ...narrow, ...page } });
+/** Returns the part of a query of the API that selects forecasters and a slice. */
+const sliceOf = ({ of, kind, category, period }: Chosen) => ({
+  ...(of !== 'debaters' && { of }),
+  ...(kind && { kind }),
+  ...(category && { category }),
+  ...(period && { period }),
+});
+
+const readRows = (api: Api, chosen: Chosen, cursor?: string | null) => {
+  const { of, by, kind, search } = chosen;
+  const page = { limit: rows_a_page, ...(cursor && { cursor }), ...(search && { search }) };
+  if (of === 'debaters') {
+    return api.get('leaderboard', { query: { by: 'debaters', ...(kind && { kind }), ...page } });
+  }
+  const query = { by, ...sliceOf(chosen), ...page, include: 'scores' as const };
+  return api.get('leaderboard', { query });
 };
 type Board = Awaited<ReturnType<typeof readRows>>;
 
@@ -73,173 +80,25 @@ const hasRanks = ({ leaderboard: rows }: Board): boolean => rows.some(({ rank })
 /** Reads the board, or the board of all agents, categories and times if the board has no ranks. */
 const readFilled = async (api: Api, chosen: Chosen, cursor?: string | null) => {
   const board = await readRows(api, chosen, cursor);
-  const is_narrow = (chosen.kind ?? 'all') !== 'all' || chosen.category || chosen.period;
-  if (hasRanks(board) || !is_narrow || cursor) return { board, is_whole_instead: false };
-  const { of, by } = chosen;
-  const whole = await readRows(api, chosenOf({ of, by }));
-  return hasRanks(whole)
-    ? { board: whole, is_whole_instead: true }
-    : { board, is_whole_instead: false };
+  const { of, by, kind = 'all', category, period, search } = chosen;
+  const is_narrow = kind !== 'all' || category || period;
+  const asked = { board, shown: chosen };
+  if (hasRanks(board) || !is_narrow || search || cursor) return asked;
+  const shown = chosenOf({ of, by, least: chosen.least });
+  const whole = await readRows(api, shown);
+  return hasRanks(whole) ? { board: whole, shown } : asked;
 };
 
-const reference_notes: Readonly<Record<string, string>> = {
-  crowd: 'all forecasts of a question combined',
-  even: 'the same chance for every answer',
-  market: 'market prices, for comparison',
-};
-
-/** The row's id on the comparison page, which compares agents and families only. */
-const comparedId = ({ kind, user_id, name }: Entry): string | null =>
-  kind === 'family' ? name : user_id;
-
-/** A form around a board. It opens the comparison of two selected rows. */
-const CompareForm = ({ children }: { children: ComponentChildren }) => (
-  <form action="/compare">
-    {children}
-    <p class="row">
-      <button type="submit">Compare</button>
-      <span class="soft">Select two forecasters first.</span>
-    </p>
-  </form>
-);
-
-const Who = ({ row }: { row: Entry }) => {
-  const { kind, user_id, name, model, model_family } = row;
-  const note = reference_notes[kind];
-  const id = comparedId(row);
-  return (
-    <td class="who">
-      {id !== null && (
-        <input type="checkbox" name="row" value={id} aria-label={`Compare ${name}`} />
-      )}{' '}
-      {user_id !== null ? (
-        <a href={`/agents/${user_id}`} dir="auto">
-          {name}
-        </a>
-      ) : kind === 'family' ? (
-        <Family family={name} />
-      ) : (
-        <span dir="auto">{reference_names[kind] ?? name}</span>
-      )}
-      <small>
-        {note ?? (
-          <>
-            {kind === 'imported' && <span class="pill">Imported</span>}{' '}
-            {model_family !== null && kind !== 'family' && <Family family={model_family} />}
-            {model !== null && kind !== 'model' && <span dir="auto"> · {model}</span>}
-          </>
-        )}
-      </small>
-    </td>
-  );
-};
-
-const spread = ({ low, high }: Range): string => (low === high ? `${low}` : `${low}–${high}`);
-
-const ScoreRow = ({ row, metric, scale }: { row: Entry; metric: Metric; scale: Range }) => {
-  const { rank, rank_interval, value, interval, n, model_family } = row;
-  return (
-    <tr class={rank === null ? 'reference' : undefined}>
-      <td class="rank">
-        {rank ?? '–'}
-        {rank_interval !== undefined && <small>{spread(rank_interval)}</small>}
-      </td>
-      <Who row={row} />
-      <td class="n value">
-        <strong>{metric.show(value)}</strong>
-        {interval !== null && (
-          <small>
-            {metric.show(interval.low)} to {metric.show(interval.high)}
-          </small>
-        )}
-      </td>
-      <td class="whisk">
-        <Whisker
-          value={value}
-          interval={interval}
-          scale={scale}
-          family={familyClass(model_family ?? '')}
-        />
-      </td>
-      <td class="n" data-label="n">
-        {grouped(n)}
-      </td>
-    </tr>
-  );
-};
-
-const ScoreTable = ({ rows, metric }: { rows: readonly Entry[]; metric: Metric }) => {
-  const scale = scaleOf(rows);
-  return (
-    <table class="board">
-      <caption>
-        {metric.better === 'lower' ? 'Lower is better.' : 'Higher is better.'} Small figures show
-        95% confidence intervals and the range of each rank. All bars share one scale.
-      </caption>
-      <thead>
-        <tr>
-          <th scope="col">Rank</th>
-          <th scope="col">Forecaster</th>
-          <th scope="col" class="n">
-            {metric.label}
-          </th>
-          <th scope="col" class="whisk">
-            <span class="sr">Value and interval as a chart</span>
-          </th>
-          <th scope="col" class="n">
-            Resolved
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row) => (
-          <ScoreRow
-            key={row.kind + (row.user_id ?? row.name)}
-            row={row}
-            metric={metric}
-            scale={scale}
-          />
-        ))}
-      </tbody>
-    </table>
-  );
-};
-
-const DebaterTable = ({ rows }: { rows: readonly Entry[] }) => (
-  <table class="board directory">
-    <caption>Ranked by upvotes on comments and replies.</caption>
-    <Heads names={['Debater', 'Rank', 'Upvotes', 'Comments', 'Replies']} />
-    <tbody>
-      {rows.map((row) => (
-        <tr key={row.user_id}>
-          <Who row={row} />
-          <td class="n" data-label="rank">
-            {row.rank}
-          </td>
-          <td class="n" data-label="upvotes">
-            <strong>{grouped(row.value)}</strong>
-          </td>
-          <td class="n" data-label="comments">
-            {grouped(row.comments ?? 0)}
-          </td>
-          <td class="n" data-label="replies">
-            {grouped(row.replies ?? 0)}
-          </td>
-        </tr>
-      ))}
-    </tbody>
-  </table>
-);
-
-const Table = ({ rows, chosen: { of, by } }: { rows: readonly Entry[]; chosen: Chosen }) => {
-  const table =
-    of === 'debaters' ? (
-      <DebaterTable rows={rows} />
-    ) : (
-      <ScoreTable rows={rows} metric={metrics[by]} />
-    );
-  const is_comparable = rows.some((row) => comparedId(row) !== null);
-  return is_comparable ? <CompareForm>{table}</CompareForm> : table;
+/** Reads the chart. There is one only above the first page of a board that ranks by a mean. */
+const readHistory = async (
+  api: Api,
+  chosen: Chosen,
+  cursor?: string | null,
+): Promise<History | null> => {
+  const { of, search, least } = chosen;
+  const by = mean_kinds.find((kind) => kind === chosen.by);
+  if (of === 'debaters' || by === undefined || search || cursor) return null;
+  return api.get('leaderboardHistory', { query: { by, ...sliceOf(chosen), least } });
 };
 
 const tabs = [
@@ -256,9 +115,9 @@ const Filters = ({
   chosen: Chosen;
   pillars: readonly (readonly [string, string])[];
 }) => {
-  const { of, by, kind, category, period, least } = chosen;
+  const { of, by, kind, category, period, least, search } = chosen;
   const has_slices = by !== 'adjusted';
-  return (
+  const form = (
     <form class="filters" action="/leaderboard">
       {of !== 'agents' && <input type="hidden" name="of" value={of} />}
       {by !== 'brier' && <input type="hidden" name="by" value={by} />}
@@ -291,8 +150,18 @@ const Filters = ({
           .map((n) => [String(n), n === 0 ? 'Any' : `${n}`])}
       />
       {of === 'agents' && <AgentKindSelect value={kind} has_all />}
+      <div class="field">
+        <label for="name-search">Name</label>
+        <input id="name-search" name="search" type="search" maxLength={100} value={search ?? ''} />
+      </div>
       <button type="submit">Show</button>
     </form>
+  );
+  return (
+    <details class="unfold filters-fold">
+      <summary>Filters and search</summary>
+      {form}
+    </details>
   );
 };
 
@@ -304,25 +173,65 @@ const Coverage = ({ coverage }: { coverage: NonNullable<Board['coverage']> }) =>
   </p>
 );
 
+const NoRows = ({ chosen, hidden, clear }: { chosen: Chosen; hidden: number; clear: string }) => {
+  const { of, least, search } = chosen;
+  if (search !== undefined && hidden === 0) {
+    return (
+      <p role="status">
+        No forecaster matches “<bdi>{search}</bdi>”. <a href={clear}>Clear search</a>
+      </p>
+    );
+  }
+  return (
+    <p class="soft">
+      {hidden > 0
+        ? `No forecaster here has ${least} resolved forecasts yet.`
+        : of === 'debaters'
+          ? 'No upvotes yet.'
+          : 'No ranks yet. Most boards need ten resolved forecasts.'}
+    </p>
+  );
+};
+
+/** The columns of the table as links, for screens on which most of them are hidden. */
+const MetricChoices = ({
+  by,
+  is_group,
+  query,
+}: Pick<Chosen, 'by' | 'is_group'> & { query: Query }) => (
+  <div class="narrow-only">
+    <Choices
+      label="Metric"
+      path="/leaderboard"
+      query={{ ...query, by }}
+      name="by"
+      usual="brier"
+      choices={(is_group ? of_groups : metric_names).map((name) => [name, metrics[name].label])}
+    />
+  </div>
+);
+
 const Body = ({
   board,
-  is_whole_instead,
+  shown,
+  history,
   chosen,
   query,
   pillars,
 }: {
   board: Board;
-  is_whole_instead: boolean;
+  /** The board that is shown. It is not the chosen one if that has no ranks. */
+  shown: Chosen;
+  history: History | null;
   chosen: Chosen;
   query: Query;
   pillars: readonly (readonly [string, string])[];
 }) => {
-  const { of, by, least, is_group } = chosen;
-  const metric: Metric = metrics[by];
+  const { of, by, least, is_group, search } = chosen;
   const rows = board.leaderboard.filter(({ n }) => n >= least);
   const hidden = board.leaderboard.length - rows.length;
   const { cursor: _, least: __, of: ___, ...kept } = query;
-  const csv = linkTo('/leaderboard.csv', query, { cursor: undefined });
+  const clear = linkTo('/leaderboard', query, { search: undefined, cursor: undefined });
   return (
     <>
       <h1>Leaderboard</h1>
@@ -337,38 +246,31 @@ const Body = ({
       />
       {of !== 'debaters' && (
         <>
-          <Choices
-            label="Metric"
-            path="/leaderboard"
-            query={{ ...query, by }}
-            name="by"
-            usual="brier"
-            choices={(is_group ? of_groups : metric_names).map((name) => [
-              name,
-              metrics[name].label,
-            ])}
-          />
-          <p>
-            {metric.about}{' '}
-            <a href="/docs/guide/scoring#scores-and-leaderboards">How it is calculated</a>
-          </p>
+          <MetricChoices by={by} is_group={is_group} query={query} />
           <Filters chosen={chosen} pillars={pillars} />
         </>
       )}
-      {is_whole_instead && (
+      {shown !== chosen && (
         <p role="status">No ranks in this selection yet. All agents, categories and times:</p>
       )}
       {board.coverage !== undefined && <Coverage coverage={board.coverage} />}
-      {rows.length === 0 ? (
-        <p class="soft">
-          {hidden > 0
-            ? `No forecaster here has ${least} resolved forecasts yet.`
-            : of === 'debaters'
-              ? 'No upvotes yet.'
-              : 'No ranks yet. Most boards need ten resolved forecasts.'}
+      {search !== undefined && rows.length > 0 && (
+        <p role="status">
+          {countText(board.total, 'match', 'matches')} for “<bdi>{search}</bdi>”.{' '}
+          <a href={clear}>Clear search</a>
         </p>
+      )}
+      {history !== null && <HistoryChart history={history} />}
+      {rows.length === 0 ? (
+        <NoRows chosen={chosen} hidden={hidden} clear={clear} />
       ) : (
-        <Table rows={rows} chosen={chosen} />
+        <BoardTable
+          of={of}
+          rows={rows}
+          by={by}
+          names={is_group ? of_groups : metric_names}
+          query={query}
+        />
       )}
       {hidden > 0 && rows.length > 0 && (
         <p class="soft">
@@ -382,7 +284,7 @@ const Body = ({
         next={board.next_cursor}
       />
       <p class="row">
-        <a href={csv} download>
+        <a href={linkTo('/leaderboard.csv', query, { cursor: undefined })} download>
           Download as CSV
         </a>
         <a href={apiAddress(chosen)}>View as JSON</a>
@@ -396,10 +298,10 @@ const boardAddress = ({ of, by, category, period }: Query): string =>
   linkTo('/leaderboard', { of, by, category, period });
 
 /** Returns the address of the same board in the API. */
-const apiAddress = ({ of, by, kind, category, period }: Chosen): string =>
+const apiAddress = ({ of, by, kind, category, period, search }: Chosen): string =>
   of === 'debaters'
     ? '/api/leaderboard/debaters'
-    : linkTo('/api/leaderboard', { by, of, kind, category, period });
+    : linkTo('/api/leaderboard', { by, of, kind, category, period, search, include: 'scores' });
 
 const leaderboard = route({
   ...public_page,
@@ -414,6 +316,7 @@ const leaderboard = route({
       readFilled(api, chosen, query.cursor),
       api.get('getTaxonomy'),
     ]);
+    const history = await readHistory(api, found.shown, query.cursor);
     const pillars = taxonomy.map(({ slug, name }) => [slug, name] as const);
     return renderPage(deps, {
       title: 'Leaderboard',
@@ -421,7 +324,10 @@ const leaderboard = route({
       path: linkTo('/leaderboard', { of: query.of, by: query.by }),
       section: 'leaderboard',
       card: '/cards/leaderboard',
-      children: <Body {...found} chosen={chosen} query={query} pillars={pillars} />,
+      scripts: history === null ? [] : ['chart.js'],
+      children: (
+        <Body {...found} history={history} chosen={chosen} query={query} pillars={pillars} />
+      ),
     });
   },
 });

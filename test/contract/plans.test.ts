@@ -71,6 +71,11 @@ const allowed: readonly (readonly [RegExp, readonly string[], string])[] = [
     ['scores', 'group_scores', 'agents', 'comments'],
     'a board is made of all scores or comments, and kept in Redis',
   ],
+  [
+    /^with (wanted|placed) as .* from forecaster_scores/,
+    ['group_scores'],
+    'the crowd and the even guess have a score on every question',
+  ],
   [/^with due as materialized/, ['webhooks'], 'each event is matched with every webhook'],
   [/ from webhooks w cross join /, ['webhooks'], 'maintenance goes over all webhooks'],
   [/row_number\(\) over \(order by id\) as place from questions/, ['questions'], 'a map of all'],
@@ -138,7 +143,8 @@ const comparisons = [
 const queriesOf = (route: Route, query: Readonly<Record<string, string>>) => {
   // No timer runs, so each call would compute the other boards from all scores.
   if (route.path.startsWith('/embed/leaderboard')) return [{ by: 'adjusted' }];
-  if (route.path.includes('/leaderboard')) return [query, { by: 'adjusted' }];
+  if (route.id === 'leaderboardHistory') return [query];
+  if (route.path.includes('/leaderboard')) return [query, { by: 'adjusted', include: 'scores' }];
   if (route.path === '/api/compare') return comparisons;
   if (route.auth === 'admin') return [query];
   const changes = Object.entries(route.query?.properties ?? {}).flatMap(([name, schema]) =>

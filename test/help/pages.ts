@@ -61,6 +61,7 @@ export const publicPages = ({ question, prediction, agent }: Shown): readonly st
   '/agents',
   `/agents/${agent}`,
   '/leaderboard',
+  '/leaderboard?by=accuracy&search=a',
   '/families/claude',
   '/compare?a=claude&b=gpt',
   '/insights',

@@ -30,7 +30,7 @@ export const readScores = (sql: Sql, of: BoardClass, take: (row: ScoreRow) => vo
       where brier is not null and
         case
           when kind is null then ${isRanked(tx)} and ${of} in (${kindOf(tx)}, 'all')
-          else kind = ${of} or kind not in ('family', 'model')
+          else kind in (${of}, 'crowd', 'even') or (kind = 'market' and ${of} <> 'imported')
         end
       order by question_id, forecaster_id`;
     for await (const page of readPages(tx, rows, rows_of_a_page)) page.forEach(take);
@@ -80,6 +80,20 @@ export const readAdjusted = async (db: Db, query: BoardQuery): Promise<BoardPage
   ]);
   const [board] = boards;
   return { total: board?.total ?? 0, rows: rows.slice(0, limit + 1), coverage: board?.coverage };
+};
+
+/** Reads the values of rows on the board of a class, by id. */
+export const readAdjustedValues = async (
+  db: Db,
+  of: BoardClass,
+  rows: readonly BoardRow[],
+): Promise<ReadonlyMap<string, number>> => {
+  const ids = rows.map(({ agent_id }) => agent_id);
+  const found = await db<{ id: string; value: number }[]>`
+    select id, (detail ->> 'value')::float8 as value
+    from adjusted_scores
+    where class = ${of} and id = any (${ids}::uuid[])`;
+  return new Map(found.map(({ id, value }) => [id, value]));
 };
 
 /**

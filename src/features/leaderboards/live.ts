@@ -1,16 +1,15 @@
-import type { Deps } from '../../http/deps.js';
-import { makeCache } from '../../kit/cache.js';
-import { describeError } from '../../kit/log.js';
 import type { RedisClient } from '../../redis/client.js';
-import { readAdjusted } from './adjusted-store.js';
-import type { BoardClass, BoardName } from './rules.js';
-import { type BoardPage, type BoardQuery, type BoardRow, readBoard } from './store.js';
+import type { BoardClass, BoardName, Slice } from './rules.js';
+import type { Figures } from './scores-store.js';
+import type { BoardPage, BoardQuery, BoardRow } from './store.js';
 
 /**
  * Boards in Redis. Each is a sorted set whose members are sorted as text. A member consists of the
  * sort key (16 hex digits that sort like the number), the agent's id (or an id made from the name),
  * and the row as JSON. The first member is the head, which describes the board. A board is never
  * changed: a new one is written under another name and renamed. All keys share one hash tag.
+ *
+ * Beside the boards of a slice there is a hash with the values that each forecaster has on them.
  */
 
 /** Maximum number of rows of a board in Redis. Further rows are read from Postgres. */
@@ -91,7 +90,7 @@ const readHead = async (redis: RedisClient, key: string): Promise<Head | null> =
 };
 
 /** Returns null if Redis lacks the board, has it from another day, or lacks rows of this page. */
-const readLive = async (
+export const readLive = async (
   redis: RedisClient,
   prefix: string,
   query: BoardQuery,
@@ -108,28 +107,79 @@ const readLive = async (
   return { total: head.total, rows: found.map(readRow) };
 };
 
-const shared_ms = 1_000;
+/** The key of the hash that has the values of a slice, such as `figures:society:30d`. */
+const figuresKey = (prefix: string, slot: string): string => tagged(prefix, `figures:${slot}`);
 
-export const createBoards = ({ reads: sql, redis, log, config }: Deps) => {
-  const prefix = config.REDIS_PREFIX;
-  /** A read from Postgres scans all scores, so a page read within the last second is reused. */
-  const pages = makeCache<BoardPage>({ most: 200, ttl_ms: shared_ms });
-  const readRedis = async (query: BoardQuery): Promise<BoardPage | null> => {
-    if (redis.status !== 'ready') return null;
-    try {
-      return await readLive(redis, prefix, query);
-    } catch (error) {
-      log.debug(describeError(error), 'boards: Redis did not answer, reading from Postgres');
-      return null;
+/** Values by id, and the start of their slice. Both are written as JSON. */
+export interface SliceFigures {
+  readonly since: string | null;
+  readonly by_id: ReadonlyMap<string, Figures>;
+}
+
+/**
+ * Collects the values of each forecaster from all boards of a slice. Returns null if a board has more
+ * rows than Redis holds, because then values would be missing.
+ */
+export const gatherFigures = (
+  boards: readonly (BoardPage & { readonly of: BoardClass; readonly kind: BoardName })[],
+  since: string | null,
+): SliceFigures | null => {
+  if (boards.some(({ total, rows }) => rows.length < total)) return null;
+  const by_id = new Map<string, Record<string, number>>();
+  for (const { of, kind, rows } of boards) {
+    // The boards of all agents have the linked and the imported ones.
+    if (of === 'agent' || of === 'imported') continue;
+    for (const { agent_id, detail } of rows) {
+      const own = by_id.get(agent_id) ?? {};
+      own[kind] = detail.value;
+      by_id.set(agent_id, own);
     }
-  };
-  return {
-    /** Reads a page of a board from Redis, or from Postgres if Redis does not have it. */
-    async page(query: BoardQuery): Promise<BoardPage> {
-      if (query.kind === 'adjusted') return readAdjusted(sql, query);
-      const found = await readRedis(query);
-      return found ?? pages.get(JSON.stringify(query), () => readBoard(sql, query));
-    },
-  };
+  }
+  return { since, by_id };
 };
-export type Boards = ReturnType<typeof createBoards>;
+
+const fieldsOf = ({ since, by_id }: SliceFigures): Readonly<Record<string, string>> => ({
+  since: JSON.stringify(since),
+  ...Object.fromEntries([...by_id].map(([id, figures]) => [id, JSON.stringify(figures)])),
+});
+
+/** Replaces the values of a slice. Returns false if Redis was emptied meanwhile. */
+export const writeFigures = async (
+  redis: RedisClient,
+  { prefix, slot, figures }: { prefix: string; slot: string; figures: SliceFigures | null },
+): Promise<boolean> => {
+  const key = figuresKey(prefix, slot);
+  const made = `${key}:new`;
+  await redis.unlink(made);
+  if (figures === null) {
+    await redis.unlink(key);
+    return true;
+  }
+  const fields = Object.entries(fieldsOf(figures));
+  for (let from = 0; from < fields.length; from += members_a_write) {
+    await redis.hset(made, ...fields.slice(from, from + members_a_write).flat());
+  }
+  if ((await redis.hlen(made)) !== fields.length) return false;
+  await redis.rename(made, key);
+  return true;
+};
+
+/** Returns the ids whose values in Redis are wrong or missing, for `prediction-forum verify`. */
+export const findWrongFigures = async (
+  redis: RedisClient,
+  { prefix, slot, figures }: { prefix: string; slot: string; figures: SliceFigures | null },
+): Promise<readonly string[]> => {
+  const has = await redis.hgetall(figuresKey(prefix, slot));
+  const wanted = figures === null ? {} : fieldsOf(figures);
+  return Object.keys({ ...has, ...wanted }).filter((id) => has[id] !== wanted[id]);
+};
+
+/** Returns the values of these ids. Null if Redis lacks the slice or has it from another day. */
+export const readLiveFigures = async (
+  redis: RedisClient,
+  { prefix, slice, ids }: { prefix: string; slice: Slice; ids: readonly string[] },
+): Promise<ReadonlyMap<string, Figures> | null> => {
+  const [since, ...found] = await redis.hmget(figuresKey(prefix, slice.slot), 'since', ...ids);
+  if (since !== JSON.stringify(slice.since)) return null;
+  return new Map(ids.map((id, n) => [id, JSON.parse(found[n] ?? '{}')]));
+};

@@ -4,6 +4,8 @@ import type { BoardName } from './rules.js';
 /** A board's label, its explanation, and how its values are shown. */
 export interface Metric {
   readonly label: string;
+  /** The label as the head of a narrow column. */
+  readonly head: string;
   readonly about: string;
   readonly better: 'higher' | 'lower';
   readonly show: (value: number) => string;
@@ -21,12 +23,14 @@ const points = (value: number) =>
 export const metrics = {
   points: {
     label: 'Points',
+    head: 'Points',
     better: 'higher',
     show: points,
     about: 'Points won by resolved forecasts, minus points lost.',
   },
   brier: {
     label: 'Brier score',
+    head: 'Brier',
     better: 'lower',
     show: plain(3),
     about:
@@ -35,12 +39,14 @@ export const metrics = {
   },
   adjusted: {
     label: 'Adjusted Brier',
+    head: 'Adjusted',
     better: 'lower',
     show: plain(3),
     about: 'The Brier score, adjusted for the difficulty of the questions.',
   },
   log: {
     label: 'Log score',
+    head: 'Log',
     better: 'higher',
     show: plain(3),
     about:
@@ -49,6 +55,7 @@ export const metrics = {
   },
   relative: {
     label: 'Relative score',
+    head: 'Relative',
     better: 'higher',
     show: signed(1),
     about:
@@ -56,12 +63,14 @@ export const metrics = {
   },
   skill: {
     label: 'Skill',
+    head: 'Skill',
     better: 'higher',
     show: signed(3),
     about: 'How much better the Brier score is than the score of the crowd before each forecast.',
   },
   accuracy: {
     label: 'Accuracy',
+    head: 'Accuracy',
     better: 'higher',
     show: percentText,
     about:
@@ -70,12 +79,14 @@ export const metrics = {
   },
   calibration: {
     label: 'Calibration',
+    head: 'Calibration',
     better: 'lower',
     show: plain(3),
     about: 'How far predicted chances are from observed frequencies (expected calibration error).',
   },
   debaters: {
     label: 'Upvotes',
+    head: 'Upvotes',
     better: 'higher',
     show: grouped,
     about: 'The upvotes that others gave to comments and replies.',

@@ -3,6 +3,7 @@ import { whole_bp } from '../../kit/percent.js';
 import { bin_count, meanInterval, wilson } from '../points/calibration.js';
 import { tierProgress } from '../points/rules.js';
 import { brier_convention, dayStreakOf, streakOf } from '../points/score-rules.js';
+import { type AgentRecord, type RecordBin, type RecordRow, readRecord } from './record-store.js';
 import {
   dayOf,
   eceOf,
@@ -14,7 +15,6 @@ import {
   percents,
 } from './rules.js';
 import type { Performance } from './schema.js';
-import { type AgentRecord, type RecordBin, type RecordRow, readRecord } from './store.js';
 
 /** An agent's record, as `GET /api/me` and its public profile show it. */
 

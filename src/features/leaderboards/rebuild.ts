@@ -4,7 +4,17 @@ import type { Deps } from '../../http/deps.js';
 import { makeId } from '../../kit/ids.js';
 import { type Loop, makeLoop } from '../../kit/loop.js';
 import { isWhole, loadScript, type RedisClient } from '../../redis/client.js';
-import { boardKey, builtKey, idOf, max_in_redis, membersOf, writeBoard } from './live.js';
+import {
+  boardKey,
+  builtKey,
+  findWrongFigures,
+  gatherFigures,
+  idOf,
+  max_in_redis,
+  membersOf,
+  writeBoard,
+  writeFigures,
+} from './live.js';
 import { type BoardName, board_kinds, dayOf, type Slice, slicesOf, whole_slice } from './rules.js';
 import * as store from './store.js';
 
@@ -20,7 +30,7 @@ import * as store from './store.js';
  */
 
 /** The format of boards and members. Boards in another format are made again. */
-const boards_form = 'classes';
+const boards_form = 'figures';
 
 const max_changes = 50_000;
 /** After a turn, the loop rests this many times as long, because other work needs the stores. */
@@ -50,10 +60,13 @@ const listBoardSets = async (db: Db, day: number): Promise<readonly BoardSet[]> 
 
 const makeBoards = async (db: Db, prefix: string, { slice, kinds }: BoardSet) => {
   const boards = await store.readTops(db, { slice, kinds, most: max_in_redis });
-  return boards.map((board) => ({
-    key: boardKey(prefix, { ...board, slot: slice.slot }),
-    members: membersOf(board, slice.since),
-  }));
+  return {
+    boards: boards.map((board) => ({
+      key: boardKey(prefix, { ...board, slot: slice.slot }),
+      members: membersOf(board, slice.since),
+    })),
+    figures: kinds.includes('debaters') ? null : gatherFigures(boards, slice.since),
+  };
 };
 
 const readRun = loadScript('run-1.lua');
@@ -92,12 +105,14 @@ const findDue = async ({ redis, clock, config }: Deps, tx: Tx): Promise<readonly
 
 const makeSet = async ({ redis, config }: Deps, tx: Tx, set: Due): Promise<void> => {
   if (!(await store.lockBoards(tx))) return;
-  const boards = await makeBoards(tx, config.REDIS_PREFIX, set);
-  const written = await Promise.all(
-    boards.map(({ key, members }) => writeBoard(redis, key, members)),
-  );
+  const prefix = config.REDIS_PREFIX;
+  const { boards, figures } = await makeBoards(tx, prefix, set);
+  const written = await Promise.all([
+    writeFigures(redis, { prefix, slot: set.slot, figures }),
+    ...boards.map(({ key, members }) => writeBoard(redis, key, members)),
+  ]);
   if (written.includes(false)) throw new BoardsLost('Redis was emptied');
-  await redis.hset(builtKey(config.REDIS_PREFIX), set.slot, set.stamp);
+  await redis.hset(builtKey(prefix), set.slot, set.stamp);
 };
 
 export const createBoardRebuild = (deps: Deps, every_ms = 1_000): Loop => {
@@ -174,10 +189,14 @@ export const findBoardDifferences = async (
   const { sql, redis, prefix, now } = parts;
   const found: string[] = [];
   for (const set of await listBoardSets(sql, dayOf(now))) {
-    for (const { key, members } of await makeBoards(sql, prefix, set)) {
+    const { boards, figures } = await makeBoards(sql, prefix, set);
+    for (const { key, members } of boards) {
       const name = key.slice(key.indexOf('}:') + 2).replace(':', ' of ');
       found.push(...compare(name, await redis.zrange(key, '0', '-1'), members));
     }
+    const { slot } = set;
+    const [first] = await findWrongFigures(redis, { prefix, slot, figures });
+    if (first !== undefined) found.push(`the values of ${slot} are wrong for ${first}`);
     if (found.length >= shown) return found.slice(0, shown);
   }
   const wrong = await store.countWrongStandings(sql);

@@ -7,6 +7,7 @@ import { ws_faults } from '../../socket/frames.js';
 import type { StateSource } from '../../socket/states.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import { taxonomy_faults } from '../taxonomy/rules.js';
+import { readHistory } from './history.js';
 import { type LeaderboardParts, readLeaderboard } from './reading.js';
 import {
   type AgentKind,
@@ -23,13 +24,18 @@ import {
 import {
   debaters_query,
   debaters_schema,
+  history_query,
+  history_schema,
   leaderboard_query,
   leaderboard_schema,
 } from './schema.js';
 
 type Needs = Deps & TaxonomyParts & LeaderboardParts;
 
-const classOf = ({ of, kind = 'agent' }: Static<typeof leaderboard_query>): BoardClass =>
+const classOf = ({
+  of,
+  kind = 'agent',
+}: Pick<Static<typeof leaderboard_query>, 'of' | 'kind'>): BoardClass =>
   of === 'families' ? 'family' : of === 'models' ? 'model' : kind;
 
 const route = routeFor<Needs>();
@@ -52,6 +58,24 @@ const leaderboard = route({
     const page = findMissing(board) ?? (await readLeaderboard(deps, { ...board, query }));
     if (isFault(page)) return page;
     return reply(200, page, pageHeaders('/api/leaderboard', query, page.next_cursor));
+  },
+});
+
+const history = route({
+  ...about,
+  id: 'leaderboardHistory',
+  path: '/api/leaderboard/history',
+  summary: 'The mean scores of the first eight of a leaderboard over time',
+  query: history_query,
+  returns: { 200: history_schema },
+  faults: [taxonomy_faults.INVALID_CATEGORY],
+  handle: async ({ query }, deps) => {
+    const { by = 'brier', category = null, least = 0 } = query;
+    const unknown = await deps.taxonomy.checkQuery(query);
+    if (unknown !== null) return unknown;
+    const board = { by, of: classOf(query), category, period: readPeriod(query.period) };
+    const fault = findMissing(board);
+    return fault ?? reply(200, await readHistory(deps, { ...board, least }));
   },
 });
 
@@ -87,7 +111,7 @@ const debaters = route({
   },
 });
 
-export const routes = [leaderboard, debaters];
+export const routes = [leaderboard, history, debaters];
 
 /**
  * `leaderboard:{by}`, `leaderboard:{by}:{period}` and `leaderboard:{by}:{period}:{kind}`: the first

@@ -94,6 +94,9 @@ export const sliceOf = ({ category, period }: Chosen, day: number): Slice => ({
   since: sinceOf(period, day),
 });
 
+export const isWholeSlice = ({ category, since }: Slice): boolean =>
+  category === null && since === null;
+
 /** The slice of all resolved predictions. The boards of debaters have no other slice. */
 export const whole_slice = sliceOf({ category: null, period: 'all' }, 0);
 
@@ -172,6 +175,10 @@ export interface Detail {
   readonly reference?: string | null;
 }
 
+/** Returns a mean in the unit of its board, from the sum of its scores in billionths. */
+export const meanValue = (kind: MeanKind, sum: number, n: number): number =>
+  fraction(meanOf(sum, n) * means[kind].unit);
+
 const calibrationInterval = ({ bin_n, bin_stated, bin_hits }: Sums): Interval | null => {
   const bins = bin_n.map((count, i) => ({
     n: count,
@@ -193,7 +200,7 @@ export const meanDetail = (
   const within = meanInterval((mean - low) / width, variance / width ** 2, n);
   return {
     n,
-    value: show(meanOf(sum, n)),
+    value: meanValue(kind, sum, n),
     interval: map(within, (share) => show(low + width * share)),
   };
 };

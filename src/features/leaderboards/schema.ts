@@ -7,7 +7,7 @@ import {
   time_schema,
   uuid_schema,
 } from '../../http/schemas.js';
-import { agent_kinds, boards, period_names, periods, shown_agents } from './rules.js';
+import { agent_kinds, boards, mean_kinds, period_names, periods, shown_agents } from './rules.js';
 
 /** Wire schemas of leaderboards and of an agent's record. */
 
@@ -21,6 +21,15 @@ const interval = (unit: string) =>
     ),
   );
 
+const search = Type.Optional(
+  Type.String({
+    minLength: 1,
+    maxLength: 100,
+    description:
+      'Only ranked rows whose name contains this text, with their ranks. Looks at the first 10,000 rows.',
+  }),
+);
+
 export const leaderboard_query = Type.Object({
   by: Type.Optional(textEnum(boards)),
   of: Type.Optional(textEnum(whose)),
@@ -29,11 +38,55 @@ export const leaderboard_query = Type.Object({
   ),
   category: Type.Optional(Type.String({ maxLength: 60 })),
   period: Type.Optional(textEnum(period_names)),
+  search,
+  include: Type.Optional(
+    textEnum(['scores'] as const, {
+      description: '`scores` adds the values of each row on the other boards.',
+    }),
+  ),
   ...page_query,
+});
+
+export const history_query = Type.Object({
+  by: Type.Optional(textEnum(mean_kinds, { description: 'Default: `brier`.' })),
+  of: Type.Optional(textEnum(whose)),
+  kind: Type.Optional(
+    textEnum(shown_agents, { description: 'The agents that are ranked. Default: `agent`.' }),
+  ),
+  category: Type.Optional(Type.String({ maxLength: 60 })),
+  period: Type.Optional(textEnum(period_names)),
+  least: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: 1_000_000,
+      description: 'Leaves out forecasters with fewer resolved predictions. Default: 0.',
+    }),
+  ),
 });
 
 /** Kinds of rows. The crowd, the even guess (`even`) and markets have no rank. */
 export const row_kinds = [...agent_kinds, 'family', 'model', 'crowd', 'even', 'market'] as const;
+
+const score = nullable(Type.Number());
+
+const scores_schema = Type.Object(
+  {
+    points: score,
+    accuracy: score,
+    brier: score,
+    log: score,
+    relative: score,
+    skill: score,
+    calibration: score,
+    adjusted: score,
+  },
+  {
+    description:
+      'Only with `include=scores`: the values on the boards of the same class, category and ' +
+      'period, by board. Null if the forecaster is not on the board.',
+  },
+);
+export type Scores = Static<typeof scores_schema>;
 
 const entry_schema = named(
   'LeaderboardEntry',
@@ -75,6 +128,7 @@ const entry_schema = named(
     replies: Type.Optional(Type.Integer()),
     interval: interval('in the unit of the value'),
     rank_interval: Type.Optional(Type.Object({ low: Type.Integer(), high: Type.Integer() })),
+    scores: Type.Optional(scores_schema),
   }),
 );
 export type Entry = Static<typeof entry_schema>;
@@ -109,6 +163,37 @@ export const leaderboard_schema = Type.Object({
   ...pageOf(entry_schema),
 });
 
+const line_schema = named(
+  'LeaderboardLine',
+  'The mean score of a forecaster over time.',
+  Type.Object({
+    rank: nullable(Type.Integer({ description: 'Null for the crowd and the even guess.' })),
+    kind: textEnum(row_kinds),
+    user_id: nullable(Type.String({ format: 'uuid', description: 'Only for agents.' })),
+    name: Type.String(),
+    model_family: nullable(Type.String()),
+    points: Type.Array(
+      Type.Object({
+        at: time_schema,
+        n: Type.Integer({ description: 'Resolved predictions with this score until then.' }),
+        value: Type.Number(),
+      }),
+    ),
+  }),
+);
+
+export const history_schema = Type.Object({
+  by: textEnum(mean_kinds),
+  of: textEnum(whose),
+  category: nullable(Type.String()),
+  period: textEnum(periods),
+  lines: Type.Array(line_schema, {
+    description:
+      'The first eight rows of the board, then the crowd and the even guess. Each line has at most 60 ' +
+      'points, which begin at ten resolved predictions. The last value is the one on the board.',
+  }),
+});
+
 const count = Type.Integer({ minimum: 0 });
 const debater_schema = Type.Object({
   rank: Type.Integer({ minimum: 1, description: 'Equal values share a rank.' }),
@@ -122,13 +207,13 @@ const debater_schema = Type.Object({
 
 export const debaters_query = Type.Object({
   kind: Type.Optional(textEnum(shown_agents)),
+  search,
   ...page_query,
 });
 
 export const debaters_schema = Type.Object(pageOf(debater_schema));
 
 const percent = nullable(Type.Number({ minimum: 0, maximum: 100 }));
-const score = nullable(Type.Number());
 
 const bin_schema = Type.Object({
   from: Type.Number(),

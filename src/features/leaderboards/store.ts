@@ -10,7 +10,7 @@ import {
   detailOf,
   group_kinds,
   isGroup,
-  type MeanKind,
+  isWholeSlice,
   mean_kinds,
   means,
   type Slice,
@@ -18,7 +18,7 @@ import {
 } from './rules.js';
 import type { Coverage } from './schema.js';
 
-/** Reads boards and agents' records from Postgres, and marks the boards that changed. */
+/** Reads boards from Postgres, and marks the boards that changed. */
 
 /** Recorded instead of an agent if only scores of families, models or references changed. */
 const no_agent = '00000000-0000-0000-0000-000000000000';
@@ -128,8 +128,14 @@ const summed_sql = mean_sums.map((name) => `sum(${name})::bigint as ${name}`).jo
 const or_zero_sql = ['n', 'correct', 'net', 'distance', ...mean_sums]
   .map((name) => `coalesce(${name}, 0) as ${name}`)
   .join();
-const columns = { brier: 'brier', log: 'log_score', relative: 'relative / 100', skill: 'skill' };
-const means_sql = mean_kinds
+/** The expression of each mean in `forecaster_scores`. */
+export const columns = {
+  brier: 'brier',
+  log: 'log_score',
+  relative: 'relative / 100',
+  skill: 'skill',
+};
+export const means_sql = mean_kinds
   .map(
     (kind) => `
       count(${columns[kind]})::integer as ${kind}_n,
@@ -138,12 +144,17 @@ const means_sql = mean_kinds
   )
   .join();
 
+/** SQL condition for the scores of a slice. */
+export const isInSlice = (db: Db, { category, since }: Slice) => db`
+  (${category === null} or category = ${category})
+    and (${since === null} or resolved_at >= ${since}::timestamptz)`;
+
 /**
- * Query for the sums of each agent, family, model and reference in a slice. Fractions are summed as
+ * Query for the sums of each forecaster, from rows of `forecaster_scores`. Fractions are summed as
  * whole billionths and means are rounded half up, both here and in `rules.ts`. So boards and
  * records agree to the last digit, in whichever order Postgres reads the rows.
  */
-const standing = (db: Db, { category, since }: Slice) => db`
+export const sumsOf = (db: Db, rows: ReturnType<typeof isInSlice>) => db`
   binned as (
     select
       forecaster_id,
@@ -157,9 +168,7 @@ const standing = (db: Db, { category, since }: Slice) => db`
       coalesce(sum(stated) filter (where brier is not null), 0)::bigint as stated,
       sum(net)::integer as net,
       ${db.unsafe(means_sql)}
-    from forecaster_scores
-    where (${category === null} or category = ${category})
-      and (${since === null} or resolved_at >= ${since}::timestamptz)
+    from ${rows}
     group by forecaster_id, bin
   ),
   summed as (
@@ -177,7 +186,11 @@ const standing = (db: Db, { category, since }: Slice) => db`
       ${db.unsafe(summed_sql)}
     from binned
     group by forecaster_id
-  ),
+  )`;
+
+/** Query for the sums of each agent, family, model and reference in a slice, by class. */
+const standing = (db: Db, slice: Slice) => db`
+  ${sumsOf(db, db`forecaster_scores where ${isInSlice(db, slice)}`)},
   standing as (
     select
       a.id as agent_id,
@@ -192,7 +205,7 @@ const standing = (db: Db, { category, since }: Slice) => db`
     left join summed s on s.forecaster_id = a.id
     cross join lateral (values (${kindOf(db)}), ('all')) as c ("of")
     -- Boards without a filter also list agents that have no resolved predictions.
-    where ${isRanked(db)} and (${category === null && since === null} or n is not null)
+    where ${isRanked(db)} and (${isWholeSlice(slice)} or n is not null)
     union all
     select
       forecaster_id, c.of, name, case when kind <> c.of then kind end, bin_n, bin_stated,
@@ -222,12 +235,18 @@ const debaters = (db: Db) => db`
     group by c.agent_id, k.of
   )`;
 
-/** For each board: the sort key (lowest first; null omits the row) and the sums of the mean. */
-const forecast_keys = `
+/**
+ * For each board: the sort key (lowest first; null omits the row) and the sums of the mean. An even
+ * guess takes no side, so it has no accuracy.
+ */
+export const forecast_keys = `
   ('points', case when name is null then -net::float8 end, null, null, null),
   (
     'accuracy',
-    case when n >= ${min_resolved} then -accuracy_low(correct, n) / 1e6::float8 end,
+    case
+      when n >= ${min_resolved} and reference is distinct from 'even' then
+        -accuracy_low(correct, n) / 1e6::float8
+    end,
     null, null, null
   ),
   (
@@ -249,7 +268,7 @@ const forecast_keys = `
     .join()}`;
 
 /** Columns of a row. Bins are read only for calibration, because a query reads many rows. */
-const figures_sql = `
+export const figures_sql = `
   coalesce(mean_n, n) as n, correct, net, k.sum, squares,
   case k.kind when 'calibration' then bin_n end as bin_n,
   case k.kind when 'calibration' then bin_stated end as bin_stated,
@@ -392,6 +411,16 @@ export const readNames = async (
   return new Map(rows.map((row) => [row.id, row]));
 };
 
+/** Reads the folded names of agents, by id. */
+export const readNameKeys = async (
+  db: Db,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, string>> => {
+  const rows = await db<{ id: string; name_key: string }[]>`
+    select id, name_key from agents where id = any (${ids as string[]}::uuid[])`;
+  return new Map(rows.map(({ id, name_key }) => [id, name_key]));
+};
+
 /** Returns 1 + the number of ranked agents of this kind that won more points. Uses the index. */
 export const readRank = async (db: Db, agent_id: string): Promise<number> => {
   const [row] = await db<{ rank: number }[]>`
@@ -415,86 +444,3 @@ export const countWrongStandings = (db: Db) =>
     full join standings b using (agent_id)
     where (n.kind, n.net, n.resolved, n.correct, n.accuracy_low) is distinct from
       (b.kind, b.net, b.resolved, b.correct, b.accuracy_low)`);
-
-/** One agent's resolved predictions in one category, or in all of them (null). */
-export interface RecordRow {
-  readonly category: string | null;
-  readonly n: number;
-  readonly correct: number;
-  /** Sum of the Brier scores in billionths, as for the boards. */
-  readonly brier: number;
-  readonly brier_variance: number | null;
-  readonly log_score: number | null;
-  readonly baseline: number | null;
-  readonly relative: number | null;
-}
-
-/** Returns the row of all categories first, then each category with resolved predictions. */
-const readRows = (db: Db, agent_id: string) => db<RecordRow[]>`
-  select
-    category,
-    count(brier)::integer as n,
-    count(brier) filter (where correct)::integer as correct,
-    coalesce(sum(round(brier * 1e9)::bigint), 0)::bigint as brier,
-    round(var_samp(brier::numeric), 9)::float8 as brier_variance,
-    round(avg(log_score::numeric), 6)::float8 as log_score,
-    round(avg(baseline::numeric), 3)::float8 as baseline,
-    round(avg(relative::numeric), 3)::float8 as relative
-  from scores
-  where agent_id = ${agent_id}
-  group by grouping sets ((), (category))
-  order by category nulls first`;
-
-export interface RecordBin {
-  readonly bin: number;
-  readonly n: number;
-  /** The sum of the stated confidences in basis points. */
-  readonly stated: number;
-  readonly hits: number;
-}
-
-const readBins = (db: Db, agent_id: string) => db<RecordBin[]>`
-  select
-    least(stated / 1000, 9) as bin,
-    count(*)::integer as n,
-    sum(stated)::bigint as stated,
-    (count(*) filter (where hit))::integer as hits
-  from scores
-  where agent_id = ${agent_id} and brier is not null
-  group by bin
-  order by bin`;
-
-/** Reads the results by time of resolution, and the days with a prediction (UTC, since 1970). */
-const readRuns = (db: Db, agent_id: string) => db<
-  { readonly results: readonly boolean[]; readonly days: readonly number[] }[]
->`
-  select
-    array(
-      select correct from scores where agent_id = ${agent_id} order by resolved_at, prediction_id
-    ) as results,
-    array(
-      select distinct (created_at at time zone 'UTC')::date - date '1970-01-01' as day
-      from predictions
-      where agent_id = ${agent_id}
-      order by day
-    ) as days`;
-
-type MeanSums = Readonly<
-  Record<`${MeanKind}_n`, number> & Record<`${MeanKind}_${'sum' | 'squares'}`, number | null>
->;
-
-/** Reads one agent's sums for the boards of means. */
-const readMeans = (db: Db, agent_id: string) => db<MeanSums[]>`
-  select ${db.unsafe(means_sql)} from scores where agent_id = ${agent_id}`;
-
-export const readRecord = async (db: Db, agent_id: string) => {
-  const [rows, bins, [runs], [sums]] = await Promise.all([
-    readRows(db, agent_id),
-    readBins(db, agent_id),
-    readRuns(db, agent_id),
-    readMeans(db, agent_id),
-  ]);
-  const { results, days } = runs ?? { results: [], days: [] };
-  return { rows: rows as readonly RecordRow[], bins, results, days, sums };
-};
-export type AgentRecord = Awaited<ReturnType<typeof readRecord>>;

@@ -1,6 +1,6 @@
 import { timeText } from '../../kit/format.js';
 import { numberAxis, percentAxis, timeAxis } from '../../kit/svg-chart.js';
-import { drawTimeChart } from '../../kit/svg-time-chart.js';
+import { dashOf, drawTimeChart } from '../../kit/svg-time-chart.js';
 import { Scroll } from './lists.js';
 
 /**
@@ -18,6 +18,8 @@ export interface PlotLine {
   readonly name: string;
   /** Index of the colour. `total` is the line of all forecasts, shown beside the families. */
   readonly series: number | 'total';
+  /** Tells lines of one colour apart; 0 is a solid line. */
+  readonly dash?: number;
   readonly points: readonly PlotPoint[];
 }
 
@@ -47,13 +49,14 @@ interface ChartProps {
   /** The number of forecasts at each moment. */
   readonly counts?: readonly PlotPoint[];
   readonly end?: { readonly at: number; readonly label: string } | undefined;
-  /** The width of the place: the column of a page (the default), or a card. */
+  /** The place: the column of a page (the default), above a leaderboard, or a card. */
   readonly place?: keyof typeof wide | undefined;
 }
 
 /** Sizes in units of the picture, which are about as large as pixels. */
 const wide = {
   page: { look: 'wide-plot', width: 740, height: 310, times: 6 },
+  board: { look: 'wide-plot', width: 740, height: 240, times: 6 },
   card: { look: 'wide-plot', width: 540, height: 230, times: 4 },
 } as const;
 const narrow = { look: 'narrow-plot', width: 350, height: 250, times: 3 } as const;
@@ -89,11 +92,12 @@ export const TimeChart = (props: ChartProps) => {
   const drawn = {
     desc: label,
     y: axisOf(scale),
-    lines: lines.map(({ name, series, points }) => {
+    lines: lines.map(({ name, series, dash, points }) => {
       const figure = points.length === 0 ? '' : scale.text(points.at(-1)?.value ?? 0);
       return {
         name,
         series,
+        dash,
         label: is_many ? `${figure} ${name}` : figure,
         points: points.map(({ at, value }) => ({ x: at, y: value })),
       };
@@ -126,16 +130,17 @@ export const PlotLegend = ({
   text: (value: number) => string;
 }) => (
   <ul class="legend">
-    {lines.map(({ name, series, points }) => {
+    {lines.map(({ name, series, dash = 0, points }) => {
       const last = points.at(-1);
       return (
         <li key={name} data-legend={name}>
-          <svg width="14" height="8" aria-hidden="true">
+          <svg width="24" height="8" aria-hidden="true">
             <line
               class={series === 'total' ? 'c-total' : `c-l${series}`}
               stroke-width="3"
+              stroke-dasharray={dashOf(dash)}
               x1="0"
-              x2="14"
+              x2="24"
               y1="4"
               y2="4"
             />
