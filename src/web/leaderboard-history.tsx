@@ -8,7 +8,7 @@ import { PlotLegend, type PlotLine, PlotTable, TimeChart } from './parts/time-ch
 export type History = Operations['leaderboardHistory']['returns'];
 type Line = History['lines'][number];
 
-/** With fewer moments of resolution, there is nothing to see. */
+/** With fewer moments, there is nothing to see. */
 const min_moments = 3;
 
 const max_table_rows = 12;
@@ -61,7 +61,9 @@ export const HistoryChart = ({ history: { by, lines: found } }: { history: Histo
         <div>
           <PlotLegend lines={lines} text={metric.show} />
           <p class="soft">
-            <small>The means of the first eight after each resolution, from their tenth on.</small>
+            <small>
+              The mean scores of the first eight. Each resolved question counts from its close.
+            </small>
           </p>
           <details>
             <summary>Show as table</summary>

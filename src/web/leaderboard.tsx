@@ -158,7 +158,7 @@ const Filters = ({
     </form>
   );
   return (
-    <details class="unfold filters-fold">
+    <details class="unfold filters-fold" open={search !== undefined}>
       <summary>Filters and search</summary>
       {form}
     </details>

@@ -190,7 +190,8 @@ export const history_schema = Type.Object({
   lines: Type.Array(line_schema, {
     description:
       'The first eight rows of the board, then the crowd and the even guess. Each line has at most 60 ' +
-      'points, which begin at ten resolved predictions. The last value is the one on the board.',
+      'points, at the closes of questions, from ten resolved predictions on. The last value is the ' +
+      'one on the board.',
   }),
 });
 

@@ -94,9 +94,10 @@ export interface RunningMean {
 }
 
 /**
- * Reads the means of these rows at up to 60 moments of resolution, oldest first. The last moment is
- * the newest resolution, and the others are evenly spaced among the resolutions. Means of fewer
- * than ten predictions are left out, as on the boards.
+ * Reads the means of these rows at up to 60 moments at which questions closed, oldest first. An
+ * outcome counts from the close of its question, because outcomes are often recorded together. The
+ * last moment is the newest close, and the others are evenly spaced among the closes. Means of
+ * fewer than ten predictions are left out, as on the boards.
  */
 export const readRunningMeans = async (
   db: Db,
@@ -108,10 +109,12 @@ export const readRunningMeans = async (
       select
         forecaster_id,
         kind,
-        resolved_at,
+        ended_at,
         round(${db.unsafe(columns[by])} * 1e9)::bigint as score,
-        dense_rank() over (order by resolved_at desc) - 1 as back
+        dense_rank() over (order by ended_at desc) - 1 as back
       from (${scoresOf(db, chosen)}) s
+      join (select id, coalesce(closed_at, closes_at) as ended_at from questions) q
+        on q.id = s.question_id
       where ${db.unsafe(columns[by])} is not null
     ),
     stepped as (
@@ -119,7 +122,7 @@ export const readRunningMeans = async (
         forecaster_id,
         min(kind) as kind,
         back / (select max(back) / ${max_moments}::integer + 1 from placed) as step,
-        max(resolved_at) as at,
+        max(ended_at) as at,
         count(*) as n,
         sum(score) as sum
       from placed

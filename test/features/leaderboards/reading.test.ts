@@ -86,6 +86,23 @@ await addGroups(
     }));
   }),
 );
+/** Gives each scored question a row. It closed an hour before its resolution. */
+const hour_ms = 3_600_000;
+const addQuestions = () => sql`
+  insert into questions (
+    id, question, category, question_type, status, timeframe, opens_at, closes_at, closed_at,
+    resolution_date, published_at, resolved_at, outcome
+  )
+  select
+    question_id, 'Will series ' || question_id || ' end above its median?', min(category), 'binary',
+    'resolved', 'long', at - interval '9 days', at, at, at, at - interval '9 days', max(resolved_at), true
+  from forecaster_scores
+  cross join lateral (select resolved_at - interval '1 hour' as at) closed
+  group by question_id, at
+  on conflict do nothing`;
+const closeOf = (resolved_at: Date): string =>
+  new Date(resolved_at.getTime() - hour_ms).toISOString();
+await addQuestions();
 // Thirds, whose last digit could be lost by rounding.
 await sql`update scores set brier = (brier + 1) / 3 where stated % 300 = 0`;
 await sql`insert into standing_changes (agent_id) select unnest(${agents}::uuid[])`;
@@ -213,14 +230,14 @@ t.test('the first eight of a board have means over time that end at the board', 
   }
 });
 
-t.test('a history has a point for each moment from the tenth resolution on', async (t) => {
+t.test('a history has a point for each close of a question from the tenth on', async (t) => {
   const { lines } = (await read('/api/leaderboard/history?kind=all')) as { lines: Line[] };
   const even = lines.find(({ kind }) => kind === 'even');
   t.same(
     even?.points,
     questions
       .slice(9)
-      .map(({ resolved_at }, n) => ({ at: resolved_at.toISOString(), n: n + 10, value: 0.25 })),
+      .map(({ resolved_at }, n) => ({ at: closeOf(resolved_at), n: n + 10, value: 0.25 })),
   );
   const many = Array.from({ length: 130 }, (_, n) => ({
     kind: 'family',
@@ -230,12 +247,13 @@ t.test('a history has a point for each moment from the tenth resolution on', asy
     resolved_at: new Date(Date.now() - (130 - n) * 60_000),
   }));
   await addGroups(sql, many);
+  await addQuestions();
   await sql`insert into standing_changes (agent_id) values (${first})`;
   await settle();
   const path = '/api/leaderboard/history?of=families&category=industry';
   const [grok] = ((await read(path)) as { lines: Line[] }).lines;
   t.ok((grok?.points.length ?? 99) <= 60, `${grok?.points.length} points`);
-  t.match(grok?.points.at(-1), { n: 130, value: 0.5, at: many.at(-1)?.resolved_at.toISOString() });
+  t.match(grok?.points.at(-1), { n: 130, value: 0.5, at: closeOf(many.at(-1)!.resolved_at) });
   t.same((await read(`${path}&least=131`)).lines, [], 'nobody has as many');
   t.same(
     ((await read(`${path}&least=130`)).lines as Line[]).map(({ name }) => name),
