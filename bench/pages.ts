@@ -192,6 +192,10 @@ export const bench: Bench = {
         const { sample } = await whilePlacing(seconds + 1, () =>
           runRound(setup, {
             target,
+            // These are pages that people read: only the first visitor of a page waits for it.
+            async beforeGo() {
+              for (const path of paths[kind]) await read(target, path);
+            },
             job: {
               requests: { kind: 'read', paths: paths[kind], count: at_most + connections },
               in_flight: connections,

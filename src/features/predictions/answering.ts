@@ -380,10 +380,16 @@ export const composeRow = ({ id, at, question, agent, stated, given }: PlacedPar
   const event_id = makeId();
   return {
     row: {
-      ...given,
       question_id: question.id,
       agent_id: agent.id,
+      owner_id: given.owner_id,
       id,
+      reasoning: given.reasoning,
+      citations: given.citations,
+      resolution_protocol: given.resolution_protocol,
+      prior_probability: given.prior_probability,
+      prior_basis: given.prior_basis,
+      body_digest: given.body_digest,
       prediction: stated.prediction,
       probability: stated.probability,
       confidence: stated.confidence,

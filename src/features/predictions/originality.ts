@@ -81,8 +81,11 @@ export class QuestionMemory {
 
 /** Adds members. The returned function removes the members that were new. */
 const addNew = (set: Set<string>, members: readonly string[]): (() => void) => {
-  const added = members.filter((one) => !set.has(one));
-  for (const one of added) set.add(one);
+  const added: string[] = [];
+  for (const one of members) {
+    const size = set.size;
+    if (set.add(one).size > size) added.push(one);
+  }
   return () => {
     for (const one of added) set.delete(one);
   };
