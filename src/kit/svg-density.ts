@@ -20,11 +20,13 @@ export interface DensityChart {
   readonly quartiles: readonly { readonly at: number; readonly label: string }[];
   /** Medians of single forecasts, as ticks below the curve. */
   readonly medians: readonly number[];
+  /** Null if the question is not resolved. */
+  readonly outcome: number | null;
 }
 
 /** Draws how likely each value is: the area between two values is the chance between them. */
 export const drawDensity = (parts: DensityChart): string => {
-  const { width, height, desc, x, cdf, quartiles, medians } = parts;
+  const { width, height, desc, x, cdf, quartiles, medians, outcome } = parts;
   const [left, right, top, bottom] = [4, width - 4, 24, height - 34];
   const place = scaleLinear([x.from, x.to], [left, right]);
   const steps = cdf.slice(1).map((value, n) => Math.max(0, value - (cdf[n] ?? 0)));
@@ -63,6 +65,19 @@ export const drawDensity = (parts: DensityChart): string => {
           : null,
       ]);
     }),
+    outcome !== null && outcome >= x.from && outcome <= x.to
+      ? join([
+          el('line', {
+            ...{ x1: place(outcome), x2: place(outcome), y1: top + 24, y2: bottom },
+            ...{ class: 'c-total', 'stroke-width': 2, 'stroke-dasharray': '4 3' },
+          }),
+          textLine('Outcome', {
+            x: within(place(outcome), textWidth('Outcome', label_face) / 2, width),
+            y: top + 18,
+            anchor: 'middle',
+          }),
+        ])
+      : null,
     el('line', { x1: left, x2: right, y1: bottom, y2: bottom, class: 'c-axis' }),
     ...medians.map((at) =>
       el('line', { x1: place(at), x2: place(at), y1: bottom, y2: bottom + 6, class: 'c-axis' }),

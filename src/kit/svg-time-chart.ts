@@ -58,9 +58,31 @@ export interface TimeChart {
   readonly bands: readonly (readonly Span[])[];
   /** Times at which somebody forecast, as short ticks below the lines; revisions are longer. */
   readonly rug: readonly { readonly at: number; readonly is_revision: boolean }[];
-  /** The moment of the resolution, if the chart shows it. */
-  readonly end?: { readonly at: number; readonly label: string } | undefined;
+  /** The moment of the resolution, if the chart shows it, and the level of the outcome. */
+  readonly end?:
+    | { readonly at: number; readonly label: string; readonly level?: number | undefined }
+    | undefined;
 }
+
+/** Draws the moment of the resolution and, if it is on the axis, the level of the outcome. */
+const drawEnd = (plot: Plot, y: Axis, end: NonNullable<TimeChart['end']>): readonly Markup[] => {
+  const { at, label, level } = end;
+  const look = { class: 'c-total', 'stroke-dasharray': '4 3' };
+  const place = plot.x(at);
+  const upright = { x1: place, x2: place, y1: plot.top, y2: plot.bottom };
+  const text = { x: place - 5, y: plot.top + 11, anchor: 'end' as const };
+  if (level === undefined || level < y.from || level > y.to) {
+    return [el('line', { ...upright, ...look }), textLine(label, text)];
+  }
+  const height = plot.y(level);
+  const flat = { x1: plot.left, x2: place, y1: height, y2: height };
+  const below_top = Math.max(height - 5, plot.top + 11);
+  return [
+    el('line', { ...upright, ...look }),
+    el('line', { ...flat, ...look }),
+    textLine(label, { ...text, y: below_top }),
+  ];
+};
 
 const dashes = [undefined, '8 3', '2 3', '9 3 2 3', '14 4', '4 2'];
 
@@ -153,20 +175,7 @@ export const drawTimePlot = (parts: Omit<TimeChart, 'width' | 'height' | 'desc'>
       const top = plot.bottom - (is_revision ? 9 : 5);
       return el('line', { x1: place, x2: place, y1: top, y2: plot.bottom, class: 'c-axis' });
     });
-  const over =
-    end === undefined || end.at < x.from || end.at > x.to
-      ? []
-      : [
-          el('line', {
-            x1: plot.x(end.at),
-            x2: plot.x(end.at),
-            y1: plot.top,
-            y2: plot.bottom,
-            class: 'c-total',
-            'stroke-dasharray': '4 3',
-          }),
-          textLine(end.label, { x: plot.x(end.at) - 5, y: plot.top + 11, anchor: 'end' }),
-        ];
+  const over = end === undefined || end.at < x.from || end.at > x.to ? [] : drawEnd(plot, y, end);
   const drawn_bands = bands.map((band) => drawBand(plot, hold(band), 0));
   const markup = [
     drawAxes(plot, parts),

@@ -124,8 +124,8 @@ const Scores = ({ agent, performance: p }: { agent: Agent; performance: Performa
     ) : (
       <table class="scores">
         <caption>
-          Based on {countText(p.resolved, 'resolved forecast')}. Small figures show 95% confidence
-          intervals.
+          Based on {countText(p.resolved, 'scored forecast')} of yes/no questions and options.
+          Numbers and dates count only for points. Small figures show 95% confidence intervals.
         </caption>
         <tbody>
           {mean_names.map((name) => (
@@ -259,7 +259,7 @@ const Calls = ({
               {question}
             </a>{' '}
             {forecast !== null && (
-              <span class="soft">{percentText(100 * forecast)} on the outcome</span>
+              <span class="soft">{percentText(100 * forecast)} on the outcome over time</span>
             )}
           </li>
         ))}

@@ -70,16 +70,15 @@ export const agents = route({
   query: agents_query,
   async handle(ctx, deps) {
     const { q, family, kind, sort = 'points', cursor } = ctx.query;
-    const found = await apiOf(ctx, deps).get('listAgents', {
-      query: {
-        sort,
-        limit: 50,
-        ...(q && { q }),
-        ...(family && { family }),
-        ...(kind && { kind }),
-        ...(cursor && { cursor }),
-      },
-    });
+    const api = apiOf(ctx, deps);
+    const other = kind === 'imported' ? 'agent' : 'imported';
+    const filters = { ...(q && { q }), ...(family && { family }) };
+    const [found, { total: others }] = await Promise.all([
+      api.get('listAgents', {
+        query: { sort, limit: 50, ...filters, ...(kind && { kind }), ...(cursor && { cursor }) },
+      }),
+      api.get('listAgents', { query: { limit: 1, ...filters, kind: other } }),
+    ]);
     const { total } = found;
     return renderPage(deps, {
       title: 'Agents',
@@ -91,7 +90,12 @@ export const agents = route({
           <h1>Agents</h1>
           <p class="soft">
             {total >= 10_000 ? '10,000 or more' : countText(total, 'agent')}
-            {kind === 'imported' ? ', imported from other sources' : ', each linked to a person'}.
+            {kind === 'imported' ? ', imported from other sources' : ', each linked to a person'}.{' '}
+            {others > 0 && (
+              <a href={linkTo('/agents', { ...ctx.query, kind: other, cursor: undefined })}>
+                {countText(others, other === 'imported' ? 'imported agent' : 'linked agent')}
+              </a>
+            )}
           </p>
           <form class="filters" action="/agents">
             <div class="field">

@@ -89,9 +89,11 @@ const Diagram = ({ group, behind }: { group: Group; behind: Group | undefined })
 
 const Summary = ({ groups }: { groups: readonly Group[] }) => (
   <div class="scroll">
-    <table>
+    <table class="history">
       <caption>
-        Brier score = reliability − resolution + uncertainty, apart from differences within a bin.
+        Each forecast counts as it stood at the end. On the leaderboard, a family is one forecaster
+        whose score is averaged over time, so its figures differ. Brier score = reliability −
+        resolution + uncertainty, apart from differences within a bin.
       </caption>
       <thead>
         <tr>
@@ -113,13 +115,19 @@ const Summary = ({ groups }: { groups: readonly Group[] }) => (
         {groups.map((group) => (
           <tr key={group.key}>
             <th scope="row">{group.key === 'all' ? 'All' : <Family family={group.key} />}</th>
-            <td class="n">{grouped(group.n)}</td>
-            <td class="n">{metrics.brier.show(group.brier)}</td>
-            <td class="n">{group.ece.toFixed(3)}</td>
+            <td class="n" data-label="n">
+              {grouped(group.n)}
+            </td>
+            <td class="n" data-label="Brier">
+              {metrics.brier.show(group.brier)}
+            </td>
+            <td class="n" data-label="ECE">
+              {group.ece.toFixed(3)}
+            </td>
             <td>{leanText(binsOf(group)) ?? 'Too few forecasts'}</td>
-            {[group.reliability, group.resolution, group.uncertainty].map((value, at) => (
-              <td key={at} class="n">
-                {value.toFixed(3)}
+            {(['reliability', 'resolution', 'uncertainty'] as const).map((name) => (
+              <td key={name} class="n more" data-label={name}>
+                {group[name].toFixed(3)}
               </td>
             ))}
           </tr>

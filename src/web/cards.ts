@@ -54,7 +54,7 @@ const readQuestion = async (api: Api, id: string): Promise<Card> => {
     caption:
       outcome === null
         ? `${what} · ${agents}`
-        : `the crowd said ${forecastText(forecast, question)} · ${agents}`,
+        : `the crowd said ${forecastText(forecast, question)}`,
     chart: is_number ? undefined : chartOf(chart),
   };
 };

@@ -329,15 +329,14 @@ export const compare = route({
   query: Type.Object({
     a: side_query,
     b: side_query,
-    // The leaderboard's form sends each chosen row under this name.
+    // The leaderboard's form sends each chosen row under this name. The first two are compared.
     row: Type.Optional(Type.Array(Type.String({ maxLength: 60 }), { maxItems: 100 })),
   }),
   async handle(ctx, deps) {
     const { row = [] } = ctx.query;
     const [a, b] = [ctx.query.a || row[0], ctx.query.b || row[1]];
     const api = apiOf(ctx, deps);
-    const problem =
-      row.length > 2 || (a !== undefined && a === b) ? 'Choose two different forecasters.' : null;
+    const problem = a !== undefined && a === b ? 'Choose two different forecasters.' : null;
     const comparison =
       a === undefined || b === undefined || problem !== null
         ? null

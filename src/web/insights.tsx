@@ -98,13 +98,14 @@ const Resolved = ({ day }: { day: Day }) => {
       <p>
         {countText(total, 'question')} resolved.{' '}
         {scored > 0 &&
-          `The crowd was better than an even guess on ${better_than_even} of ${scored}: Brier score ` +
-            `${brier(crowd_brier)}, against ${brier(even_brier)} for the even guess and ${brier(median_agent_brier)} ` +
-            'for the median agent (lower is better).'}
+          `The crowd's last forecast was better than an even guess on ${better_than_even} of ${scored}. ` +
+            `Brier scores: ${brier(crowd_brier)} for the crowd's last forecasts, ${brier(even_brier)} for ` +
+            `even guesses, ${brier(median_agent_brier)} for the median agent. Lower is better. ` +
+            'Leaderboards average a score over time instead.'}
       </p>
       <div>
         <table class="history">
-          <Heads names={['Question', 'Outcome', 'Crowd', 'Brier']} numbers={2} />
+          <Heads names={['Question', 'Outcome', 'Its chance', 'Brier']} numbers={2} />
           <tbody>
             {questions.map((one) => (
               <tr key={one.question_id}>
@@ -112,7 +113,7 @@ const Resolved = ({ day }: { day: Day }) => {
                   <Question id={one.question_id} text={one.question} />
                 </td>
                 <td dir="auto">{sideText(one.outcome)}</td>
-                <td class="n" data-label="crowd">
+                <td class="n" data-label="its chance">
                   {percentText(one.crowd)}
                 </td>
                 <td class="n" data-label="Brier">
@@ -148,7 +149,7 @@ const Listed = ({ title, empty, part }: { title: string; empty: string; part: Da
 const Who = ({ day }: { day: Day }) => (
   <>
     <Part
-      title="Top agents"
+      title="Top linked agents"
       empty="No forecasts of linked agents resolved."
       n={day.top_agents.length}
     >
@@ -169,7 +170,10 @@ const Who = ({ day }: { day: Day }) => (
     <Part title="Families" empty="No forecasts were made." n={day.families.length}>
       <div class="scroll">
         <table>
-          <Heads names={['Family', 'Agents', 'Forecasts', 'Resolved', 'Brier']} />
+          <caption>
+            The mean over all scored forecasts. On the leaderboard, a family is one forecaster.
+          </caption>
+          <Heads names={['Family', 'Agents', 'New forecasts', 'Scored', 'Brier']} />
           <tbody>
             {day.families.map((one) => (
               <tr key={one.model_family}>

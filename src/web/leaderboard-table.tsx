@@ -40,11 +40,13 @@ const comparedId = ({ kind, user_id, name }: Entry): string | null =>
 
 /** A form around a board. It opens the comparison of two selected rows. */
 const CompareForm = ({ children }: { children: ComponentChildren }) => (
-  <form action="/compare">
+  <form action="/compare" data-compare>
     {children}
     <p class="row">
       <button type="submit">Compare</button>
-      <span class="soft">Select two forecasters first.</span>
+      <span class="soft" role="status">
+        Select two forecasters first.
+      </span>
     </p>
   </form>
 );
@@ -72,7 +74,12 @@ const Who = ({ row }: { row: Entry }) => {
           <>
             {kind === 'imported' && <span class="pill">Imported</span>}{' '}
             {model_family !== null && kind !== 'family' && <Family family={model_family} />}
-            {model !== null && kind !== 'model' && <span dir="auto"> · {model}</span>}
+            {model !== null && kind !== 'model' && (
+              <>
+                {' '}
+                · <span dir="auto">{model}</span>
+              </>
+            )}
           </>
         )}
       </small>
@@ -191,7 +198,7 @@ const ScoreTable = ({ rows, by, names, query }: TableParts) => {
     <table class="board metrics">
       <caption>
         {about} {better === 'lower' ? 'Lower is better.' : 'Higher is better.'} Small figures show
-        95% confidence intervals and the range of each rank. All bars share one scale.{' '}
+        95% confidence intervals. {by !== 'points' && 'Ranks start at ten scored forecasts. '}
         <a href="/docs/guide/scoring#scores-and-leaderboards">How it is calculated</a>
       </caption>
       <thead>
@@ -202,7 +209,9 @@ const ScoreTable = ({ rows, by, names, query }: TableParts) => {
             <MetricHead key={name} name={name} by={by} address={addressOf(name)} />
           ))}
           <th scope="col" class="n">
-            Resolved
+            <span title="Resolved forecasts of yes/no questions and options. Numbers and dates count only for points.">
+              Scored
+            </span>
           </th>
         </tr>
       </thead>

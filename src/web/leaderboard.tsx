@@ -117,6 +117,10 @@ const Filters = ({
 }) => {
   const { of, by, kind, category, period, least, search } = chosen;
   const has_slices = by !== 'adjusted';
+  const is_narrowed =
+    [category, period, search].some((value) => value !== undefined) ||
+    least > 0 ||
+    (kind ?? 'all') !== 'all';
   const form = (
     <form class="filters" action="/leaderboard">
       {of !== 'agents' && <input type="hidden" name="of" value={of} />}
@@ -143,7 +147,7 @@ const Filters = ({
       )}
       <Select
         name="least"
-        label="Minimum resolved"
+        label="Minimum scored"
         value={String(least)}
         options={[...new Set([0, 10, 20, 50, 100, 500, least])]
           .sort((a, b) => a - b)
@@ -158,7 +162,7 @@ const Filters = ({
     </form>
   );
   return (
-    <details class="unfold filters-fold" open={search !== undefined}>
+    <details class="unfold filters-fold" open={is_narrowed}>
       <summary>Filters and search</summary>
       {form}
     </details>
@@ -174,7 +178,7 @@ const Coverage = ({ coverage }: { coverage: NonNullable<Board['coverage']> }) =>
 );
 
 const NoRows = ({ chosen, hidden, clear }: { chosen: Chosen; hidden: number; clear: string }) => {
-  const { of, least, search } = chosen;
+  const { of, by, least, search } = chosen;
   if (search !== undefined && hidden === 0) {
     return (
       <p role="status">
@@ -185,10 +189,12 @@ const NoRows = ({ chosen, hidden, clear }: { chosen: Chosen; hidden: number; cle
   return (
     <p class="soft">
       {hidden > 0
-        ? `No forecaster here has ${least} resolved forecasts yet.`
+        ? `No forecaster here has ${least} scored forecasts yet.`
         : of === 'debaters'
           ? 'No upvotes yet.'
-          : 'No ranks yet. Most boards need ten resolved forecasts.'}
+          : by === 'adjusted'
+            ? 'No ranks yet. This board needs more questions than the others, and is made once an hour.'
+            : 'No ranks yet. Ranks start at ten scored forecasts.'}
     </p>
   );
 };
@@ -251,9 +257,14 @@ const Body = ({
         </>
       )}
       {shown !== chosen && (
-        <p role="status">No ranks in this selection yet. All agents, categories and times:</p>
+        <p role="status" class="notice">
+          No forecaster in this selection has a rank yet. Ranks start at ten scored forecasts. This
+          is the board of all agents, categories and times:
+        </p>
       )}
-      {board.coverage !== undefined && <Coverage coverage={board.coverage} />}
+      {board.coverage !== undefined && board.coverage.forecasters > 0 && (
+        <Coverage coverage={board.coverage} />
+      )}
       {search !== undefined && rows.length > 0 && (
         <p role="status">
           {countText(board.total, 'match', 'matches')} for “<bdi>{search}</bdi>”.{' '}
@@ -274,8 +285,7 @@ const Body = ({
       )}
       {hidden > 0 && rows.length > 0 && (
         <p class="soft">
-          Hidden on this page: {countText(hidden, 'row')} with fewer than {least} resolved
-          forecasts.
+          Hidden on this page: {countText(hidden, 'row')} with fewer than {least} scored forecasts.
         </p>
       )}
       <Pager
@@ -324,7 +334,7 @@ const leaderboard = route({
       path: linkTo('/leaderboard', { of: query.of, by: query.by }),
       section: 'leaderboard',
       card: '/cards/leaderboard',
-      scripts: history === null ? [] : ['chart.js'],
+      scripts: history === null ? ['compare.js'] : ['chart.js', 'compare.js'],
       children: (
         <Body {...found} history={history} chosen={chosen} query={query} pillars={pillars} />
       ),

@@ -280,7 +280,15 @@ const Plot = ({
       bands={bands}
       rug={rugOf(forecasts)}
       counts={charts.all.points.map(({ at, count }) => ({ at: Date.parse(at), value: count }))}
-      end={resolved_at === null ? undefined : { at: Date.parse(resolved_at), label: `${outcome}` }}
+      end={
+        resolved_at === null
+          ? undefined
+          : {
+              at: Date.parse(resolved_at),
+              label: `Outcome: ${outcome}`,
+              level: levelOf(question.outcome_value) ?? undefined,
+            }
+      }
     />
   );
 };
@@ -319,7 +327,8 @@ export const ChartSection = ({ path, ...props }: ChartProps) => {
       </div>
       <p class="soft">
         <small>
-          {bands.length === 1 && 'The band shows the middle 50% of the forecasts. '}
+          {bands.length === 1 &&
+            'The band shows the middle 50% of the forecasts; the headline may lie outside it. '}
           {bands.length === 2 && 'The bands show the 50% and 90% ranges. '}
           {is_folded && !is_by_family && 'Only the leading options are shown. '}
           Ticks at the bottom are forecasts; longer ones are revisions.
@@ -362,6 +371,7 @@ export const Density = ({
       at: levelOf(value) ?? min,
       label: `${valueText(value, question)}`,
     })),
+    outcome: levelOf(question.outcome_value),
     medians: forecasts.flatMap(({ quartiles }) => {
       const at = levelOf(quartiles?.[1]);
       return at === null ? [] : [at];

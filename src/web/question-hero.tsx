@@ -17,12 +17,8 @@ type Brief = Operations['getIntelBrief']['returns'];
 const verdictText = (question: Question, consensus: Consensus): string | null => {
   const verdict = verdictOf(question, consensus);
   if (verdict === null) return null;
-  const { headline } = consensus;
-  const why =
-    verdict === 'right'
-      ? 'the outcome lies in its 90% range'
-      : 'the outcome lies outside its 90% range';
-  return `The crowd was ${verdict}${headline === undefined ? '' : `: ${why}`}.`;
+  if (consensus.headline === undefined) return `The crowd was ${verdict}.`;
+  return `The outcome lies ${verdict === 'right' ? 'in' : 'outside'} the crowd's 90% range.`;
 };
 
 const captionOf = ({ question_type }: Question, leader: string | null) =>
@@ -88,9 +84,9 @@ const How = ({ question, consensus }: Pick<HeroProps, 'question' | 'consensus'>)
   const { forecast, leading_option, options = [], candidates = [] } = consensus;
   const leader = options.find(({ option }) => option === leading_option);
   const rows: readonly (readonly [string, string | number | null])[] = [
-    ['Headline', forecast],
     ...candidates.map((one) => [candidate_names[one.name] ?? one.name, one.forecast] as const),
-    ['Mean of the stated chances', (leader ?? consensus).mean_probability],
+    ['Headline', forecast],
+    ['For comparison: plain mean', (leader ?? consensus).mean_probability],
   ];
   return (
     <>
@@ -101,7 +97,7 @@ const How = ({ question, consensus }: Pick<HeroProps, 'question' | 'consensus'>)
         <p>
           The headline combines {countText(consensus.total_predictions, 'forecast')}
           {candidates.length > 0 &&
-            ' as the weighted mean of the averages below. Averages that did better on resolved questions weigh more'}
+            `: it is the weighted mean of ${candidates.length} averages. Averages that did better on resolved questions weigh more`}
           .
         </p>
         <table>

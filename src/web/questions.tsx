@@ -115,7 +115,9 @@ const dotsOf = (
 type Spread = Operations['listConsensus']['returns']['consensus'][number];
 
 const readList = async (api: Api, asked: Partial<Asked>) => {
-  const query = { status: 'open', limit: page_size, include: 'consensus,trend', ...asked };
+  // A search looks for questions of every status.
+  const status = asked.q === undefined ? 'open' : 'all';
+  const query = { status, limit: page_size, include: 'consensus,trend', ...asked };
   const list = await api('listQuestions', { query: query as unknown as ListQuery });
   if (!list.ok) return { fault: list.fault, list: null, dots: new Map() } as const;
   const ids = list.body.questions.map(({ id }) => id);

@@ -34,7 +34,8 @@ export const metrics = {
     better: 'lower',
     show: plain(3),
     about:
-      'The mean squared distance between the stated chance and the outcome. 0 is perfect, and ' +
+      'The mean squared distance between the stated chance and the outcome, averaged over the ' +
+      'time for which each forecast was current. 0 is perfect, and ' +
       'an even guess scores 0.25 on a yes/no question.',
   },
   adjusted: {

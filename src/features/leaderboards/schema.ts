@@ -26,7 +26,8 @@ const search = Type.Optional(
     minLength: 1,
     maxLength: 100,
     description:
-      'Only ranked rows whose name contains this text, with their ranks. Looks at the first 10,000 rows.',
+      'Only ranked rows whose name, model or family contains this text, with their ranks. Looks at ' +
+      'the first 10,000 rows.',
   }),
 );
 

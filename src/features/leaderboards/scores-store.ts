@@ -95,7 +95,7 @@ export interface RunningMean {
 
 /**
  * Reads the means of these rows at up to 60 moments at which questions closed, oldest first. An
- * outcome counts from the close of its question, because outcomes are often recorded together. The
+ * outcome counts from the close of its question, because imports record many outcomes at once. The
  * last moment is the newest close, and the others are evenly spaced among the closes. Means of
  * fewer than ten predictions are left out, as on the boards.
  */
@@ -113,7 +113,7 @@ export const readRunningMeans = async (
         round(${db.unsafe(columns[by])} * 1e9)::bigint as score,
         dense_rank() over (order by ended_at desc) - 1 as back
       from (${scoresOf(db, chosen)}) s
-      join (select id, coalesce(closed_at, closes_at) as ended_at from questions) q
+      join (select id, least(closed_at, closes_at) as ended_at from questions) q
         on q.id = s.question_id
       where ${db.unsafe(columns[by])} is not null
     ),

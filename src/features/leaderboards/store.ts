@@ -411,14 +411,16 @@ export const readNames = async (
   return new Map(rows.map((row) => [row.id, row]));
 };
 
-/** Reads the folded names of agents, by id. */
+/** Reads the folded names of agents with their models and families, by id. */
 export const readNameKeys = async (
   db: Db,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, string>> => {
-  const rows = await db<{ id: string; name_key: string }[]>`
-    select id, name_key from agents where id = any (${ids as string[]}::uuid[])`;
-  return new Map(rows.map(({ id, name_key }) => [id, name_key]));
+  const rows = await db<{ id: string; names: string }[]>`
+    select id, concat_ws(' ', name_key, lower(model), model_family) as names
+    from agents
+    where id = any (${ids as string[]}::uuid[])`;
+  return new Map(rows.map(({ id, names }) => [id, names]));
 };
 
 /** Returns 1 + the number of ranked agents of this kind that won more points. Uses the index. */

@@ -84,7 +84,7 @@ export const technology: readonly DemoQuestion[] = [
     tags: ['#DataCenters'],
     ask: 'When will the Northfjord data centre first draw 100 MW from the grid?',
     rule: 'Resolves to the first day on which the grid operator’s hourly figures show a draw of 100 MW or more for the site.',
-    days: [-40, 75],
+    days: [-40, 290],
     cases: 'energisations of sites above 50 MW',
     type: 'date',
     range: { min: 5, max: 300 },

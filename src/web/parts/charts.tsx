@@ -1,5 +1,6 @@
 import { scaleLinear, scaleUtc } from 'd3-scale';
 import type { ComponentChildren } from 'preact';
+import { min_resolved } from '../../features/points/score-rules.js';
 import { dayText, grouped, percentText } from '../../kit/format.js';
 import { Scroll } from './lists.js';
 import { Heads } from './table.js';
@@ -223,32 +224,32 @@ const judged = (bins: readonly Bin[]): readonly Bin[] => bins.filter(({ n }) => 
 const gapOf = ({ mean_forecast, frequency }: Bin): number =>
   (mean_forecast ?? 0) - (frequency ?? 0);
 
-/** Says whether the stated chances were too high or too low, or null if there are too few. */
+/**
+ * Says by how much the mean of all stated chances was above or below the share of outcomes that
+ * happened. Null if there are fewer than `min_resolved` forecasts.
+ */
 export const leanText = (bins: readonly Bin[]): string | null => {
-  const seen = judged(bins);
-  const n = seen.reduce((sum, bin) => sum + bin.n, 0);
-  if (n === 0) return null;
-  const gap = seen.reduce((sum, bin) => sum + bin.n * gapOf(bin), 0) / n;
+  const n = bins.reduce((sum, bin) => sum + bin.n, 0);
+  if (n < min_resolved) return null;
+  const gap = bins.reduce((sum, bin) => sum + bin.n * gapOf(bin), 0) / n;
   if (Math.abs(gap) < 2) return 'Well calibrated overall';
   const points = Math.abs(Math.round(gap));
   return `${gap > 0 ? 'Overconfident' : 'Underconfident'} by ${points} points`;
 };
 
 /**
- * Says in words whether the stated chances were too high or too low, and which bin contributes
- * most. Skips bins with fewer than `few` forecasts.
+ * Says in words whether the stated chances were too high or too low, and which bin with at least
+ * `few` forecasts contributes most.
  */
 export const calibrationText = (bins: readonly Bin[], ece: number | null): string => {
   const lean = leanText(bins);
   const [worst] = [...judged(bins)].sort(
     (a, b) => b.n * Math.abs(gapOf(b)) - a.n * Math.abs(gapOf(a)),
   );
-  if (worst === undefined || ece === null)
-    return 'Too few resolved forecasts to judge calibration.';
-  return (
-    `${lean} (ECE ${(100 * ece).toFixed(1)} points). Largest contribution: ` +
-    `${percentText(worst.mean_forecast)} predicted, ${percentText(worst.frequency)} observed (n = ${worst.n}).`
-  );
+  if (lean === null || ece === null) return 'Too few resolved forecasts to judge calibration.';
+  const overall = `${lean} (ECE ${ece.toFixed(3)}).`;
+  if (worst === undefined) return overall;
+  return `${overall} Largest contribution: ${percentText(worst.mean_forecast)} predicted, ${percentText(worst.frequency)} observed (n = ${worst.n}).`;
 };
 
 export interface DayValue {

@@ -77,6 +77,11 @@ const FoldedReasoning = ({ forecast }: { forecast: Forecast }) => {
   }
   return (
     <>
+      {forecast.revision > 0 && (
+        <p class="soft">
+          <small>Reasoning of the first forecast:</small>
+        </p>
+      )}
       <Prose text={sections.bottom_line} />
       <details id={`reasons-${id}`}>
         <summary>

@@ -88,9 +88,9 @@ export const verdictOf = (
 const crowdText = (question: ListedQuestion): string | null => {
   const { consensus } = question;
   const verdict = consensus === undefined ? null : verdictOf(question, consensus);
-  if (verdict === null || verdict === 'undecided') return verdict && `crowd ${verdict}`;
-  const of_option = verdict === 'wrong' && consensus?.leading_option;
-  return `crowd ${verdict}, ${percentText(Number(consensus?.forecast))}${of_option ? ` for ${of_option}` : ''}`;
+  if (verdict === null) return null;
+  const chance = percentText(Number(consensus?.forecast));
+  return `crowd ${verdict} (${chance} ${consensus?.leading_option ?? 'Yes'})`;
 };
 
 /** Draws the families of a question on one line. Their names are on the question's page. */

@@ -48,7 +48,9 @@ interface ChartProps {
   readonly rug?: readonly { readonly at: number; readonly is_revision: boolean }[];
   /** The number of forecasts at each moment. */
   readonly counts?: readonly PlotPoint[];
-  readonly end?: { readonly at: number; readonly label: string } | undefined;
+  readonly end?:
+    | { readonly at: number; readonly label: string; readonly level?: number | undefined }
+    | undefined;
   /** The place: the column of a page (the default), above a leaderboard, or a card. */
   readonly place?: keyof typeof wide | undefined;
 }
