@@ -31,7 +31,11 @@ t.test('two families or two agents are compared head to head', async (t) => {
   t.match((await show(`/agents/${good.id}`)).body, `href="/compare?a=${good.id}"`);
 
   t.match(textOf((await show('/compare?a=gpt&b=gpt')).body), 'Choose two different forecasters');
-  t.match(textOf((await show('/compare?row=gpt&row=phi&row=glm')).body), 'Choose two');
+  t.match(
+    textOf((await show('/compare?row=gpt&row=phi&row=glm')).body),
+    'gpt vs phi',
+    'the first two',
+  );
   t.match((await show('/compare?row=gpt')).body, '<option value="gpt" selected');
   t.equal((await show('/compare?a=gpt&b=nobody')).status, 404);
 });

@@ -42,7 +42,7 @@ t.test('it shows what is forecast, who forecast it, and what resolved', async (t
   t.match(page, `<a class="title" href="/questions/${open_id}"`);
   t.match(page, `href="/questions/${over_id}"`);
   const resolved_list = await app.call('GET', '/?list=resolved', { headers });
-  t.match(resolved_list.body, 'crowd right, 73%');
+  t.match(resolved_list.body, 'crowd right (73% Yes)');
   t.match(resolved_list.body, /aria-current="true">Resolved</);
   t.match(page, `href="/agents/${agent.id}"`);
   t.match(page, /<body data-live="consensus:/, 'and it is live');

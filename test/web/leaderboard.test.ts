@@ -140,7 +140,7 @@ t.test('the leaderboard shows what the API ranks', async (t) => {
       ['families', 'claude'],
     ] as const) {
       const { body } = await show(`/leaderboard?of=${of}`);
-      t.match(body, '<form action="/compare">', of);
+      t.match(body, '<form action="/compare"', of);
       t.match(body, `<input type="checkbox" name="row" value="${id}"`, of);
     }
     const { body: references } = await app.call('GET', '/api/leaderboard?by=brier');

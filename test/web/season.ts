@@ -24,9 +24,9 @@ export const openForum = async (t: Test) => {
 const showOf =
   (app: TestApp) =>
   (path: string): Promise<Answered> =>
-    app.call('GET', path, { headers: { accept: 'text/html' } });
+    app.call('GET', path, { headers: { accept: 'text/html', 'cache-control': 'no-cache' } });
 
-/** Reads the page until this text has disappeared from it, because pages may be cached. */
+/** Reads the page until this text has disappeared from it, because a page may be a second old. */
 export const showWithout = (show: ReturnType<typeof showOf>, path: string, text: string) =>
   until(`${path} is renewed`, async () => {
     const { body } = await show(path);
