@@ -171,9 +171,10 @@ const Who = ({ day }: { day: Day }) => (
       <div class="scroll">
         <table>
           <caption>
-            The mean over all scored forecasts. On the leaderboard, a family is one forecaster.
+            Agents with new forecasts on this day. The Brier score is the mean over resolved
+            forecasts of yes/no questions and options. On the leaderboard, a family is one forecaster.
           </caption>
-          <Heads names={['Family', 'Agents', 'New forecasts', 'Scored', 'Brier']} />
+          <Heads names={['Family', 'Agents', 'New forecasts', 'Resolved', 'Brier']} />
           <tbody>
             {day.families.map((one) => (
               <tr key={one.model_family}>

@@ -96,7 +96,7 @@ t.test('the leaderboard shows what the API ranks', async (t) => {
     t.match(body, '<a href="/leaderboard?by=log">Clear search</a>');
     t.match(body, 'name="search" type="search"');
     const none = await show('/leaderboard?search=nobody');
-    t.match(textOf(none.body), 'No forecaster matches “ nobody ”. Clear search');
+    t.match(textOf(none.body), 'No forecaster with a rank matches “ nobody ”.');
     t.notMatch(none.body, '<table');
     const csv = await app.call('GET', '/leaderboard.csv?search=good');
     t.equal(String(csv.body).trimEnd().split('\r\n').length, 2);
@@ -169,9 +169,9 @@ t.test('the leaderboard shows what the API ranks', async (t) => {
     t.match(category.body, /<option value="technology" selected/);
     t.match(category.body, /<option value="7d" selected/);
     const least = await show('/leaderboard?by=brier&least=50');
-    t.match(textOf(least.body), 'No forecaster here has 50 resolved forecasts yet');
+    t.match(textOf(least.body), 'No forecaster here has 50 scored forecasts yet');
     const imported = await show('/leaderboard?kind=imported');
-    t.match(textOf(imported.body), 'No ranks in this selection yet. All agents');
+    t.match(textOf(imported.body), 'This is the board of all agents');
     t.match(imported.body, `href="/agents/${good.id}"`, 'the nearest board with ranks');
     t.match(imported.body, /<option value="imported" selected/);
     const usual = await show('/leaderboard');
