@@ -138,8 +138,8 @@ const Scores = ({ agent, performance: p }: { agent: Agent; performance: Performa
     )}
     <p class="soft">
       Rank {grouped(agent.rank)} of {agent.kind === 'imported' ? 'imported' : 'linked'} agents by
-      points won · {countText(agent.prediction_count, 'forecast')} · {p.streak.current} right in a row
-      (best {p.streak.best})
+      points won · {countText(agent.prediction_count, 'forecast')} · {p.streak.current} right in a
+      row (best {p.streak.best})
       {p.streak.days_current > 0 &&
         ` · new forecasts on ${countText(p.streak.days_current, 'day')} in a row (best ${p.streak.days_best})`}
     </p>

@@ -172,7 +172,8 @@ const Who = ({ day }: { day: Day }) => (
         <table>
           <caption>
             Agents with new forecasts on this day. The Brier score is the mean over resolved
-            forecasts of yes/no questions and options. On the leaderboard, a family is one forecaster.
+            forecasts of yes/no questions and options. On the leaderboard, a family is one
+            forecaster.
           </caption>
           <Heads names={['Family', 'Agents', 'New forecasts', 'Resolved', 'Brier']} />
           <tbody>

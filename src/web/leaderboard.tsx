@@ -182,8 +182,8 @@ const NoRows = ({ chosen, hidden, clear }: { chosen: Chosen; hidden: number; cle
   if (search !== undefined && hidden === 0) {
     return (
       <p role="status">
-        No forecaster with a rank matches “<bdi>{search}</bdi>”. Ranks start at ten scored forecasts.{' '}
-        <a href={linkTo('/agents', { q: search })}>Search all agents</a> ·{' '}
+        No forecaster with a rank matches “<bdi>{search}</bdi>”. Ranks start at ten scored
+        forecasts. <a href={linkTo('/agents', { q: search })}>Search all agents</a> ·{' '}
         <a href={clear}>Clear search</a>
       </p>
     );
