@@ -110,7 +110,7 @@ const readHome = async (api: Api, list: ListName) => {
       countText(active.total, 'open question'),
       countText(resolved.total, 'resolved question'),
     ],
-    brier: crowd && even ? { crowd: brierText(crowd), even: brierText(even) } : null,
+    brier: crowd && even ? { n: crowd.n, crowd: brierText(crowd), even: brierText(even) } : null,
     top: top.leaderboard.filter(({ rank }) => rank !== null).slice(0, top_agents),
     families: families.leaderboard.filter(({ rank }) => rank !== null).slice(0, top_families),
     latest,
@@ -329,8 +329,9 @@ const Intro = ({ home, now }: Omit<BodyProps, 'public_url'>) => (
         {home.counts.join(' · ')}
         {home.brier !== null && (
           <>
-            . The crowd's Brier score is <strong>{home.brier.crowd}</strong>, an even guess scores{' '}
-            {home.brier.even}, and 0 is perfect.
+            . The crowd's Brier score on {home.brier.n} of them is{' '}
+            <strong>{home.brier.crowd}</strong>, an even guess scores {home.brier.even}, and 0 is
+            perfect.
           </>
         )}
       </p>

@@ -1,4 +1,5 @@
 import type { Operations } from '#client/wire.js';
+import type { MoverRange } from '../features/consensus/schema.js';
 import { Ago, countText, Family } from './parts/figures.js';
 import type { Question } from './question-chart.js';
 
@@ -20,18 +21,29 @@ const moveText = ({ change }: Mover, { range, question_type }: Question): string
   return `${sign}${Number(length.toPrecision(2))} ${range.unit ?? ''}`.trim();
 };
 
+/** The ranges of the chart, in words. */
+const range_texts: Readonly<Record<MoverRange, string>> = {
+  '1d': 'of the last day',
+  '1w': 'of the last week',
+  '1m': 'of the last month',
+  all: 'since the question opened',
+};
+
 /** The forecasts behind the largest changes in the range of the chart. */
 export const Movers = ({
   movers,
   question,
+  range,
   now,
 }: {
   movers: readonly Mover[];
   question: Question;
+  range: MoverRange;
   now: Date;
 }) => (
   <section aria-labelledby="movers-title" data-live="movers">
     <h2 id="movers-title">Why did it move?</h2>
+    <p class="soft">The largest moves {range_texts[range]}, the largest first.</p>
     <ul class="movers">
       {movers.map((one) => (
         <li key={`${one.prediction_id} ${one.at}`}>

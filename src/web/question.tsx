@@ -355,7 +355,12 @@ const Summary = (props: BodyProps) => {
         {page.movers === null || page.movers.length === 0 ? (
           <Later name="movers" />
         ) : (
-          <Movers movers={page.movers} question={question} now={now} />
+          <Movers
+            movers={page.movers}
+            question={question}
+            range={(query.range ?? 'all') as MoverRange}
+            now={now}
+          />
         )}
         <Cases brief={page.brief} />
         <section aria-labelledby="newest-title">
@@ -392,6 +397,9 @@ const Data = ({ page: { question, charts }, query, public_url, now }: BodyProps)
     <section aria-labelledby="table-title" data-live="table">
       <h2 id="table-title">Forecast over time</h2>
       <ChartTable question={question} charts={charts} query={query} now={now} />
+      <p>
+        <a href={`/api/questions/${question.id}/chart?points=1000`}>All times as JSON</a>
+      </p>
     </section>
   </div>
 );

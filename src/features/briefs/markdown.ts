@@ -169,8 +169,8 @@ export const writeBrief = (brief: Brief): string => {
   const lines = [
     `# ${escapeMarkdown(brief.question)}`,
     '',
-    `Intel brief as of ${timeText(new Date(brief.as_of))}. Status: ${brief.status}. Category: ` +
-      `${codeSpan(brief.subcategory ?? brief.category)}.`,
+    `Intel brief. Changes are measured up to ${timeText(new Date(brief.as_of))}; all other figures ` +
+      `are current. Status: ${brief.status}. Category: ${codeSpan(brief.subcategory ?? brief.category)}.`,
     '',
     notice,
     '',

@@ -177,6 +177,11 @@ export const PlotTable = ({
   return (
     <Scroll label="Figures of the chart">
       <table>
+        {shown.length < times.length && (
+          <caption>
+            {shown.length} of {times.length} times of the chart.
+          </caption>
+        )}
         <thead>
           <tr>
             <th scope="col">Time (UTC)</th>
