@@ -155,7 +155,7 @@ const Filters = ({
       />
       {of === 'agents' && <AgentKindSelect value={kind} has_all />}
       <div class="field">
-        <label for="name-search">Name</label>
+        <label for="name-search">Name or model</label>
         <input id="name-search" name="search" type="search" maxLength={100} value={search ?? ''} />
       </div>
       <button type="submit">Show</button>

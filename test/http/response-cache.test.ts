@@ -157,7 +157,7 @@ t.test(
     t.equal(await read(), 'made 1');
     const made_ms = performance.now();
     toy.deps.gate = makeGate();
-    await until('it is made anew', async () => {
+    await until('it is renewed', async () => {
       toy.cache.invalidate('slow');
       t.equal(await read(), 'made 1', 'without a wait');
       return toy.deps.waiting === 1;

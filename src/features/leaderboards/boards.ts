@@ -17,7 +17,7 @@ import {
 
 /** Boards as requests read them: from Redis, and from Postgres if Redis does not have them. */
 
-/** The ranked rows of a board with their folded names. */
+/** The ranked rows of a board with the names, models and families that a search compares. */
 interface NamedBoard extends Pick<BoardPage, 'coverage'> {
   readonly rows: readonly { readonly row: BoardRow; readonly name: string }[];
 }
@@ -81,8 +81,8 @@ export const createBoards = ({ reads: sql, redis, log, config }: Deps) => {
   return {
     page,
     /**
-     * Reads a page of the ranked rows whose name contains the text, among the first `max_in_redis`
-     * rows. All searches of a board within a second share one read of its rows and names.
+     * Reads a page of the ranked rows whose name, model or family contains the text, among the
+     * first `max_in_redis` rows. All searches of a board within a second share one read of its rows and names.
      */
     async search(query: BoardQuery, text: string): Promise<BoardPage> {
       const { kind, of, slice, limit, offset, after } = query;

@@ -181,6 +181,12 @@ t.test('a search finds names anywhere on the board, with their true ranks', asyn
     t.match(await find('nobody at all'), { total: 0, leaderboard: [], next_cursor: null });
     t.match(await find('even'), { total: 0 }, 'references are not searched');
   }
+  const model = lamps[0]?.model ?? '';
+  t.same(
+    (await find(model.toUpperCase(), '&limit=100')).leaderboard,
+    whole.filter((row) => row.user_id !== null && row.model === model),
+    'by model',
+  );
   const families = await read('/api/leaderboard?by=brier&of=families&search=Claud&include=scores');
   t.match(families, { total: 1, leaderboard: [{ name: 'claude' }] });
   t.ok(families.leaderboard[0].scores.accuracy > 0);
