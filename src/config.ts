@@ -156,6 +156,10 @@ export const settings = {
     'Prediction Forum <forum@localhost>',
     'Sender of the e-mails.',
   ),
+  MAIL_BOUNCE_SECRET: secret(
+    key,
+    'Secret with which a mail provider reports bounces to /api/mail/bounces; off if not set.',
+  ),
   DATA_LICENSE: setting(
     z.string().min(1).max(200),
     'CC-BY-4.0',

@@ -8,12 +8,14 @@ import { routes as comments } from './features/comments/routes.js';
 import { routes as comparison } from './features/comparison/routes.js';
 import { routes as consensus } from './features/consensus/routes.js';
 import { routes as consumers } from './features/consumers/routes.js';
+import { routes as digests } from './features/digests/routes.js';
 import { routes as health } from './features/docs/health.js';
 import { routes as site } from './features/docs/site.js';
 import { routes as embed } from './features/embed/routes.js';
 import { calibration_routes } from './features/exports/calibration-routes.js';
 import { file_routes } from './features/exports/file-routes.js';
 import { routes as records } from './features/exports/record-routes.js';
+import { routes as follows } from './features/follows/routes.js';
 import { routes as imports } from './features/imports/routes.js';
 import { routes as leaderboards } from './features/leaderboards/routes.js';
 import { routes as limits } from './features/limits/routes.js';
@@ -21,6 +23,7 @@ import { routes as feeds } from './features/log/feeds.js';
 import { routes as log } from './features/log/routes.js';
 import { routes as mcp } from './features/mcp/routes.js';
 import { routes as moderation } from './features/moderation/routes.js';
+import { inbox_routes as inbox } from './features/notifications/inbox-routes.js';
 import { routes as notifications } from './features/notifications/routes.js';
 import { routes as predictions } from './features/predictions/routes.js';
 import { routes as questions } from './features/questions/routes.js';
@@ -53,6 +56,9 @@ export const api_routes = [
   ...comparison,
   ...webhooks,
   ...notifications,
+  ...inbox,
+  ...follows,
+  ...digests,
   ...moderation,
   ...audit,
   ...log,

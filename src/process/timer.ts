@@ -1,6 +1,8 @@
 import { createStalledSweep } from '../db/stalled.js';
 import { createFitting, createSnapshotTimer } from '../features/consensus/index.js';
+import { createDigestTimer, stopRefused } from '../features/digests/index.js';
 import { createEventsMaintenance } from '../features/events/index.js';
+import { createNews } from '../features/follows/index.js';
 import { createAdjustedTimer, createBoardRebuild } from '../features/leaderboards/index.js';
 import { createMailer } from '../features/mail/index.js';
 import { createNotificationSweeper } from '../features/notifications/index.js';
@@ -25,7 +27,9 @@ export const startTimer = (base: Base): Promise<Running> => {
     createFitting(deps),
     createBoardRebuild(deps),
     createAdjustedTimer(deps),
-    createMailer(deps),
+    createNews(deps),
+    createDigestTimer(deps),
+    createMailer(deps, { onRefused: stopRefused }),
     createNotificationSweeper(deps),
     createOperatorCheck(deps),
     createIdempotencySweep(deps.sql, deps.log),

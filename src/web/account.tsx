@@ -1,4 +1,4 @@
-import { NoticeList } from './inbox.js';
+import { InboxList } from './inbox.js';
 import { AgentRows } from './my-agents.js';
 import { type Api, goTo } from './page-route.js';
 import {
@@ -12,6 +12,7 @@ import {
 } from './parts/account-frame.js';
 import { Ago, countText, numberText, Time } from './parts/figures.js';
 import { atFields, type FormFault } from './parts/forms.js';
+import { MailCard, mail_field_names, mailBody } from './parts/mail-form.js';
 
 /** The account pages of a person: the next steps and the settings. */
 
@@ -45,10 +46,10 @@ const Steps = ({ is_verified, has_agents }: { is_verified: boolean; has_agents: 
 );
 
 const showOverview = async ({ api, deps }: Visit) => {
-  const [{ user }, agents, notices, hooks, suggestions] = await Promise.all([
+  const [{ user }, agents, inbox, hooks, suggestions] = await Promise.all([
     api.get('session'),
     api.get('listMyAgents', { query: { limit: 5 } }),
-    api.get('listNotifications', { query: { limit: 5 } }),
+    api.get('listInbox', { query: { limit: 5 } }),
     api.get('listWebhooks'),
     api.get('listSuggestions', { query: { limit: 1 } }),
   ]);
@@ -95,8 +96,8 @@ const showOverview = async ({ api, deps }: Visit) => {
           )}
           <section>
             <h2>Notifications</h2>
-            <NoticeList notices={notices.notifications} now={deps.clock()} />
-            {notices.total > 5 && <a href="/account/notifications">All notifications</a>}
+            <InboxList items={inbox.items} now={deps.clock()} />
+            {inbox.total > 5 && <a href="/account/notifications">All notifications</a>}
           </section>
         </div>
       </>
@@ -108,6 +109,8 @@ const settings_path = '/account/settings';
 
 const settings_done = {
   name: 'Your name is saved.',
+  mail: 'Your e-mail settings are saved.',
+  resume: 'Digests and alerts are sent to your address again.',
   password: 'The new password is set. All other sessions have ended.',
   session: 'The session has ended.',
   sessions: 'All other sessions have ended.',
@@ -157,7 +160,11 @@ const password_fields = [
 const own_password = { ...account_fields.password, name: 'own_password', label: 'Your password' };
 
 const showSettings = async ({ api, deps, form }: Visit, fault: FormFault = null) => {
-  const [{ user }, sessions] = await Promise.all([api.get('session'), readSessions(api)]);
+  const [{ user }, sessions, mail] = await Promise.all([
+    api.get('session'),
+    readSessions(api),
+    api.get('mailSettings'),
+  ]);
   const { act, done } = form;
   const faultOf = (one: string): FormFault => (act === one ? fault : null);
   const is_deletion = act !== undefined && !Object.hasOwn(settings_done, act);
@@ -182,6 +189,7 @@ const showSettings = async ({ api, deps, form }: Visit, fault: FormFault = null)
             Your address is <strong>{user.email}</strong>.
           </p>
         </FormCard>
+        <MailCard action={settings_path} settings={mail} fault={faultOf('mail')} />
         <FormCard
           {...shared}
           act="password"
@@ -236,6 +244,10 @@ const change = async (api: Api, form: Visit['form']) => {
   switch (act) {
     case 'name':
       return api('updateAccount', { body: { name } });
+    case 'mail':
+      return api('updateMailSettings', { body: mailBody(form) });
+    case 'resume':
+      return api('updateMailSettings', { body: { stopped: null } });
     case 'password':
       return api('changePassword', { body: { current_password, password } });
     case 'session':
@@ -266,7 +278,7 @@ export const account_routes = [
   ownForm(
     'settingsForm',
     settings_path,
-    ['act', 'name', 'current_password', 'password', 'session', 'own_password'],
+    ['act', 'name', 'current_password', 'password', 'session', 'own_password', ...mail_field_names],
     changeSettings,
   ),
 ];

@@ -14,6 +14,7 @@ import {
   Figure,
 } from './parts/charts.js';
 import { Ago, countText, Family, familyClass, OperatedBy, Time } from './parts/figures.js';
+import { FollowButton } from './parts/follow.js';
 import { MadeAgo } from './parts/forecast.js';
 import { Choices, linkTo, Pager, type Query } from './parts/lists.js';
 import { Heads } from './parts/table.js';
@@ -431,6 +432,7 @@ export const agent = route({
           <div data-live="about">
             <About agent={about} />
           </div>
+          <FollowButton kind="agent" id={about.id} />
           <div class="grid two" data-live="scores">
             <Scores agent={about} performance={performance} />
             {resolved > 0 && <Calibration agent={about} performance={performance} />}

@@ -10,6 +10,7 @@ import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { scaleOf, Whisker } from './parts/charts.js';
 import { countText, Family, familyClass } from './parts/figures.js';
+import { FollowButton } from './parts/follow.js';
 import { linkTo } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 
@@ -280,7 +281,10 @@ const Body = ({ family, read }: { family: string; read: Read }) => {
   );
   return (
     <>
-      <h1 class={familyClass(family)}>{family}</h1>
+      <div class="row">
+        <h1 class={familyClass(family)}>{family}</h1>
+        <FollowButton kind="family" id={family} />
+      </div>
       <p class="soft">
         A model family is scored as one forecaster: at each moment, the mean forecast of its owners.{' '}
         {agents.total > 0 && (

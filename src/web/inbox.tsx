@@ -1,35 +1,39 @@
 import type { Operations } from '#client/wire.js';
-import { ownPage, renderAccount, type Visit } from './parts/account-frame.js';
+import { max_unread } from '../features/notifications/schema.js';
+import { goTo } from './page-route.js';
+import { ownForm, ownPage, renderAccount, type Visit } from './parts/account-frame.js';
 import { Ago } from './parts/figures.js';
 import { Choices, Pager } from './parts/lists.js';
 
-/** Notifications for a person's agents, and the questions that these agents suggested. */
+/** A person's notifications, and the questions that the person's agents suggested. */
 
-type Notice = Operations['listNotifications']['returns']['notifications'][number];
+type Item = Operations['listInbox']['returns']['items'][number];
+type Author = Pick<
+  Operations['listSuggestions']['returns']['suggestions'][number]['author'],
+  'id' | 'name'
+>;
 
-const AgentLink = ({ agent }: Pick<Notice, 'agent'>) => (
+const AgentLink = ({ agent }: { agent: Author }) => (
   <a class="any" href={`/account/agents/${agent.id}`} dir="auto">
     {agent.name}
   </a>
 );
 
-export const NoticeList = ({ notices, now }: { notices: readonly Notice[]; now: Date }) =>
-  notices.length === 0 ? (
-    <p class="soft">No notifications yet. Replies, results and tier changes appear here.</p>
+export const InboxList = ({ items, now }: { items: readonly Item[]; now: Date }) =>
+  items.length === 0 ? (
+    <p class="soft">
+      No notifications yet. News of what you follow appears here, and what happens to your agents.
+    </p>
   ) : (
     <ul class="rows">
-      {notices.map((one) => (
-        <li key={one.id}>
-          <p class="any" dir="auto">
-            {one.message}
-          </p>
+      {items.map((item) => (
+        <li key={item.id} class={item.read ? undefined : 'unread'}>
+          <a class="title any" href={item.path} dir="auto">
+            {item.message}
+          </a>
           <p class="facts">
-            <AgentLink agent={one.agent} />
-            <Ago at={one.created_at} now={now} />
-            {one.question_id !== null && (
-              <a href={`/questions/${one.question_id}`}>View question</a>
-            )}
-            {!one.read && <span class="pill open">not read by the agent</span>}
+            <Ago at={item.created_at} now={now} />
+            {!item.read && <span class="pill open">new</span>}
           </p>
         </li>
       ))}
@@ -38,34 +42,57 @@ export const NoticeList = ({ notices, now }: { notices: readonly Notice[]; now: 
 
 const notices_path = '/account/notifications';
 
-const showNotices = async ({ api, deps, form: { cursor, show } }: Visit) => {
-  const list = await api.get('listNotifications', {
+const MarkRead = ({ until }: { until: string }) => (
+  <form method="post" action={notices_path}>
+    <input type="hidden" name="until" value={until} />
+    <button class="plain" type="submit">
+      Mark all as read
+    </button>
+  </form>
+);
+
+const showInbox = async ({ api, deps, form: { cursor, show, done } }: Visit) => {
+  const list = await api.get('listInbox', {
     query: {
       ...(cursor === undefined ? {} : { cursor }),
       ...(show === 'unread' ? { unread: true } : {}),
     },
   });
+  const [newest] = list.items;
   return renderAccount(deps, {
     tab: 'notifications',
     title: 'Notifications',
+    done: [done, { read: 'All notifications are marked as read.' }],
     children: (
       <>
-        <p class="soft">Notifications for your agents. Each agent reads its own through the API.</p>
-        <Choices
-          label="Show"
-          path={notices_path}
-          query={{ show }}
-          name="show"
-          choices={[
-            ['', 'All'],
-            ['unread', `Unread (${list.unread})`],
-          ]}
-        />
-        <NoticeList notices={list.notifications} now={deps.clock()} />
+        <div class="row">
+          <Choices
+            label="Show"
+            path={notices_path}
+            query={{ show }}
+            name="show"
+            choices={[
+              ['', 'All'],
+              ['unread', `Unread (${list.unread === max_unread ? `${max_unread}+` : list.unread})`],
+            ]}
+          />
+          {list.unread > 0 && cursor === undefined && newest !== undefined && (
+            <MarkRead until={newest.id} />
+          )}
+        </div>
+        <InboxList items={list.items} now={deps.clock()} />
         <Pager path={notices_path} query={{ cursor, show }} next={list.next_cursor} />
+        <p>
+          <a href="/following">What you follow</a> · <a href="/account/settings#mail">E-mails</a>
+        </p>
       </>
     ),
   });
+};
+
+const markRead = async ({ api, form: { until = '' } }: Visit) => {
+  await api.get('readInbox', { body: { until } });
+  return goTo(`${notices_path}?done=read`);
 };
 
 const suggestions_path = '/account/suggestions';
@@ -115,6 +142,7 @@ const showSuggestions = async ({ api, deps, form: { cursor } }: Visit) => {
 };
 
 export const inbox_routes = [
-  ownPage('notificationsPage', notices_path, ['cursor', 'show'], showNotices),
+  ownPage('notificationsPage', notices_path, ['cursor', 'show', 'done'], showInbox),
+  ownForm('notificationsForm', notices_path, ['until'], markRead),
   ownPage('suggestionsPage', suggestions_path, ['cursor'], showSuggestions),
 ];

@@ -14,6 +14,7 @@ import { data } from './data.js';
 import { discovery_routes } from './discovery.js';
 import { embed_builder } from './embed-builder.js';
 import { family } from './family.js';
+import { following_routes } from './following.js';
 import { guide_pages } from './guide.js';
 import { home } from './home.js';
 import { inbox_routes } from './inbox.js';
@@ -29,6 +30,7 @@ import { prediction } from './prediction.js';
 import { question } from './question.js';
 import { questions } from './questions.js';
 import { sign_in_routes } from './sign-in.js';
+import { unsubscribe_routes } from './unsubscribe.js';
 
 export { makeFaultPage } from './error.js';
 export { outbox } from './outbox.js';
@@ -43,6 +45,8 @@ export const routes: readonly Route<PageDeps>[] = [
   ...webhook_page_routes,
   ...delivery_page_routes,
   ...inbox_routes,
+  ...following_routes,
+  ...unsubscribe_routes,
   outbox,
   question,
   questions,

@@ -34,6 +34,8 @@ export interface PageParts {
   readonly live?: readonly string[];
   /** Keeps the page out of search engines and caches. */
   readonly is_private?: boolean;
+  /** Set on pages that know whether a person is logged in. Scripts remember it. */
+  readonly has_person?: boolean;
   readonly status?: number;
   /** The fault with which the API rejected the form. It also sets the status of the page. */
   readonly fault?: FormFault | undefined;
@@ -130,11 +132,14 @@ const Head = ({ parts, public_url }: { parts: PageParts; public_url: string }) =
       {json_ld !== undefined && (
         <script type="application/ld+json" dangerouslySetInnerHTML={{ __html: asData(json_ld) }} />
       )}
-      {['site.js', ...(parts.live === undefined ? [] : ['live.js']), ...(parts.scripts ?? [])].map(
-        (file) => (
-          <script key={file} type="module" src={assetPath(file)} />
-        ),
-      )}
+      {[
+        'site.js',
+        'person.js',
+        ...(parts.live === undefined ? [] : ['live.js']),
+        ...(parts.scripts ?? []),
+      ].map((file) => (
+        <script key={file} type="module" src={assetPath(file)} />
+      ))}
     </head>
   );
 };
@@ -167,6 +172,12 @@ const Header = ({ section }: { section: Section | undefined }) => (
           />
         </form>
       </search>
+      <a id="bell" class="bell" href="/account/notifications" aria-label="Notifications" hidden>
+        <svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true">
+          <path d="M12 3a6 6 0 0 0-6 6v5l-2 3h16l-2-3V9a6 6 0 0 0-6-6zM10 20h4" />
+        </svg>
+        <b />
+      </a>
       <button class="plain menu" type="button" popovertarget="menu">
         Menu
       </button>
@@ -193,7 +204,10 @@ const Footer = () => (
 const Document = ({ parts, public_url }: { parts: PageParts; public_url: string }): VNode => (
   <html lang="en">
     <Head parts={parts} public_url={public_url} />
-    <body data-live={parts.live?.join(' ')}>
+    <body
+      data-live={parts.live?.join(' ')}
+      data-person={parts.has_person === undefined ? undefined : Number(parts.has_person)}
+    >
       <a class="skip" href="#main">
         Skip to content
       </a>

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Operations } from '#client/wire.js';
 import { Ago, Time } from './parts/figures.js';
+import { FollowButton } from './parts/follow.js';
 import { linkTo } from './parts/lists.js';
 import { OutLink, Prose, safeUrl } from './parts/prose.js';
 import { valueText } from './parts/question-row.js';
@@ -26,7 +27,7 @@ export const Head = ({
   const part = pillar?.subcategories.find(({ slug }) => slug === subcategory);
   return (
     <>
-      <p class="row crumbs">
+      <div class="row crumbs">
         <span class={`pill ${status}`}>{status_words[status]}</span>
         {status === 'open' && (
           <span>
@@ -42,7 +43,8 @@ export const Head = ({
             {tag}
           </a>
         ))}
-      </p>
+        <FollowButton kind="question" id={question.id} />
+      </div>
       <h1 dir="auto">{unbroken(question.question)}</h1>
     </>
   );

@@ -4,6 +4,7 @@ import { asFault } from '../http/inner-call.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { countText } from './parts/figures.js';
+import { FollowButton } from './parts/follow.js';
 import { addressText } from './parts/forms.js';
 import { Choices, linkTo, Pager } from './parts/lists.js';
 import { type FamilyDot, QuestionRow } from './parts/question-row.js';
@@ -238,6 +239,23 @@ const Search = ({ asked }: { asked: Partial<Asked> }) => (
   </search>
 );
 
+/** The filters that can be followed. Status and order do not matter for new questions. */
+const followed_names = ['q', 'category', 'subcategory', 'tag', 'question_type'] as const;
+
+const FollowSearch = ({ asked }: { asked: Partial<Asked> }) => {
+  const on = followed_names.flatMap((name) => {
+    const value = asked[name];
+    return value === undefined ? [] : [[name, value]];
+  });
+  if (on.length === 0) return null;
+  return (
+    <p class="row">
+      <span class="soft">Hear of new questions like these:</span>
+      <FollowButton kind="search" id={new URLSearchParams(on).toString()} />
+    </p>
+  );
+};
+
 interface Shown {
   readonly asked: Partial<Asked>;
   readonly wrong: readonly (readonly [Name, string])[];
@@ -322,6 +340,7 @@ const Body = (shown: Shown) => {
         />
       </div>
       <Active asked={asked} taxonomy={taxonomy} />
+      <FollowSearch asked={asked} />
       {wrong.map(([name, value]) => (
         <p key={name} class="problem">
           Unknown {names[name].toLowerCase()} “<bdi>{value.slice(0, 60)}</bdi>”. It is ignored.

@@ -6,6 +6,7 @@ import { uuid_schema } from '../../http/schemas.js';
 import { common_faults, type Fault, isFault, refuse } from '../../kit/fault.js';
 import { revokeDigest, revokeSessions } from '../events/index.js';
 import { deleteMailsTo } from '../mail/index.js';
+import { deleteInbox } from '../notifications/index.js';
 import { type AccountDeps, humanView, invalid } from './auth-routes.js';
 import * as store from './people-store.js';
 import type { Principals } from './principals-store.js';
@@ -204,6 +205,7 @@ const deleteAccount = route({
       unlinked = [...before, ...(await unlinkAll(tx, human.id, deps.clock()))];
       await deps.endWebhooks(tx, human.id);
       await deleteMailsTo(tx, human.email);
+      await deleteInbox(tx, human.id);
       await revokeSessions(tx, human.id);
       await store.deleteHuman(tx, human.id);
       return reply(200, { message: 'The account is deleted.', unlinked });

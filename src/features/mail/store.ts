@@ -16,7 +16,14 @@ export interface Mail {
   readonly text: string;
   /** The links in the text, for the outbox page and for programs that read it. */
   readonly links: readonly string[];
+  /** The text as HTML. */
+  readonly html?: string;
+  /** The address that ends mails of this kind with one click (RFC 8058). */
+  readonly unsubscribe?: string;
 }
+
+/** The parts of an e-mail that are sealed while it waits. */
+type Content = Pick<Mail, 'text' | 'links' | 'html' | 'unsubscribe'>;
 
 export interface MailRow {
   readonly id: string;
@@ -29,6 +36,8 @@ export interface MailRow {
 
 /** Older e-mails are no longer sent, because their links have expired or soon will. */
 export const mail_life_ms = 24 * 3_600_000;
+/** The same for digests and alerts, which are no longer news then. */
+export const bulk_life_ms = 4 * 24 * 3_600_000;
 /** How long a row is stored, for the outbox page. */
 export const mail_keep_ms = 7 * 24 * 3_600_000;
 /** How long one sender may hold an e-mail: longer than any time limit of the SMTP client. */
@@ -42,23 +51,51 @@ const sealerOf = ({ SECRET_KEY }: Pick<Config, 'SECRET_KEY'>) => {
 /** Makes a function that opens an e-mail; null if it was sealed with another SECRET_KEY. */
 export const makeMailOpener = (config: Pick<Config, 'SECRET_KEY'>) => {
   const sealer = sealerOf(config);
-  return ({ id, sealed }: MailRow): Pick<Mail, 'text' | 'links'> | null => {
+  return ({ id, sealed }: MailRow): Content | null => {
     const content = sealer.open(id, sealed);
     return content === null ? null : JSON.parse(content);
   };
 };
 
-export const queueMail = async (
+interface Queueing {
+  readonly config: Pick<Config, 'SECRET_KEY'>;
+  readonly at: Date;
+  /** True for digests and alerts. They wait behind all other e-mails. */
+  readonly is_bulk?: boolean;
+}
+
+export const queueMails = async (
   tx: Tx,
-  { to, subject, text, links }: Mail,
-  { config, at }: { readonly config: Pick<Config, 'SECRET_KEY'>; readonly at: Date },
+  mails: readonly Mail[],
+  { config, at, is_bulk = false }: Queueing,
 ): Promise<void> => {
-  const id = makeId();
-  const sealed = sealerOf(config).seal(id, JSON.stringify({ text, links }));
+  if (mails.length === 0) return;
+  const { seal } = sealerOf(config);
+  const rows = mails.map(({ to, subject, ...content }) => {
+    const id = makeId();
+    return {
+      id,
+      recipient: to,
+      subject,
+      sealed: seal(id, JSON.stringify(content)).toString('hex'),
+    };
+  });
   await tx`
-    insert into mails (id, recipient, subject, sealed, created_at, next_at)
-    values (${id}, ${to}, ${subject}, ${sealed}, ${at}, ${at})`;
+    insert into mails (id, recipient, subject, sealed, created_at, next_at, is_bulk)
+    select m.id, m.recipient, m.subject, decode(m.sealed, 'hex'), ${at}, ${at}, ${is_bulk}
+    from unnest(
+      ${rows.map(({ id }) => id)}::uuid[],
+      ${rows.map(({ recipient }) => recipient)}::text[],
+      ${rows.map(({ subject }) => subject)}::text[],
+      ${rows.map(({ sealed }) => sealed)}::text[]
+    ) as m (id, recipient, subject, sealed)`;
 };
+
+export const queueMail = (tx: Tx, mail: Mail, queueing: Queueing): Promise<void> =>
+  queueMails(tx, [mail], queueing);
+
+/** Number of e-mails that one sender holds at a time. */
+export const claimed_at_once = 10;
 
 /** Updates and returns waiting e-mails that no other sender holds, earliest first. */
 const claim = (sql: Sql, set: Fragment, due: Fragment) =>
@@ -69,18 +106,22 @@ const claim = (sql: Sql, set: Fragment, due: Fragment) =>
       select id
       from mails
       where sent_at is null and failed_at is null and ${due}
-      order by next_at, id
-      limit 10
+      order by is_bulk, next_at, id
+      limit ${sql.unsafe(String(claimed_at_once))}
       for update skip locked
     )
     returning id, recipient, subject, sealed, attempts, created_at`;
 
 export const claimMails = async (sql: Sql, now: Date): Promise<MailRow[]> => {
-  const oldest = new Date(now.getTime() - mail_life_ms);
+  const [oldest, oldest_bulk] = [mail_life_ms, bulk_life_ms].map(
+    (life_ms) => new Date(now.getTime() - life_ms),
+  ) as [Date, Date];
   await sql`
     update mails
     set failed_at = ${now}, sealed = null
-    where sent_at is null and failed_at is null and created_at < ${oldest}`;
+    where sent_at is null
+      and failed_at is null
+      and created_at < case when is_bulk then ${oldest_bulk} else ${oldest} end`;
   const next_at = new Date(now.getTime() + claim_ms);
   return claim(sql, sql`attempts = attempts + 1, next_at = ${next_at}`, sql`next_at <= ${now}`);
 };
@@ -91,7 +132,7 @@ export const claimForLog = (sql: Sql): Promise<MailRow[]> =>
 
 /** Marks an e-mail as sent or failed and deletes its text, because its links are credentials. */
 export const endMail = async (
-  sql: Sql,
+  sql: Db,
   id: string,
   end: { readonly sent_at: Date } | { readonly failed_at: Date },
 ): Promise<void> => {

@@ -1,3 +1,13 @@
 export { createNotificationSweeper, notified_replies } from './events.js';
+export { showItem } from './inbox-messages.js';
+export {
+  deleteInbox,
+  type InboxRow,
+  listBetween,
+  listDue,
+  type NewItem,
+  settleDue,
+  tell,
+} from './inbox-store.js';
 export type { NotificationRow } from './store.js';
 export { insertNotices as notify, isShown, type Notice, noteTiers } from './store.js';

@@ -1,21 +1,26 @@
+import { grouped } from '../../kit/format.js';
 import type { NotificationWire } from './schema.js';
 import type { NotificationRow } from './store.js';
 
 /** Notifications on the wire, each with a sentence for people to read. */
 
 const max_quoted = 120;
-const shorten = (text: string): string =>
+export const shorten = (text: string): string =>
   [...text].length <= max_quoted ? text : `${[...text].slice(0, max_quoted - 1).join('')}…`;
 
-const textOf = (value: unknown, other: string): string =>
+export const textOf = (value: unknown, other: string): string =>
   typeof value === 'string' && value !== '' ? value : other;
+
+/** Returns a count with its noun: `1 forecast`, `2 forecasts`. */
+export const countOf = (n: number, noun: string, plural = `${noun}s`): string =>
+  `${grouped(n)} ${n === 1 ? noun : plural}`;
 
 const pointsOf = (net: unknown): string => {
   if (typeof net !== 'number') return '';
   return net < 0 ? ` You lost ${-net} points.` : ` You gained ${net} points.`;
 };
 
-const withReason = (reason: unknown): string =>
+export const withReason = (reason: unknown): string =>
   typeof reason === 'string' ? ` Reason: ${reason}` : '';
 
 const messageOf = ({ kind, question, details }: NotificationRow): string => {

@@ -3,6 +3,7 @@ import { limitToPage, newestFirst } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
 import { starting_points, tierOf } from '../points/rules.js';
+import { insertForOwners } from './inbox-store.js';
 import type { NoticeKind } from './schema.js';
 
 /** Notifications in Postgres. */
@@ -28,14 +29,18 @@ export const insertNotices = async (tx: Tx, notices: readonly Notice[]): Promise
       return { ...notice, id: makeId(), details, created_at: at };
     });
   await tx`
-    insert into notifications
-      (agent_id, id, kind, cause, question_id, subject_id, details, created_at)
-    select agent_id, id, kind, cause, question_id, subject_id, details, created_at
-    from json_to_recordset(${JSON.stringify(rows)}::text::json) as n (
-      agent_id uuid, id uuid, kind text, cause text, question_id uuid, subject_id uuid,
-      details jsonb, created_at timestamptz
+    with added as (
+      insert into notifications
+        (agent_id, id, kind, cause, question_id, subject_id, details, created_at)
+      select agent_id, id, kind, cause, question_id, subject_id, details, created_at
+      from json_to_recordset(${JSON.stringify(rows)}::text::json) as n (
+        agent_id uuid, id uuid, kind text, cause text, question_id uuid, subject_id uuid,
+        details jsonb, created_at timestamptz
+      )
+      on conflict do nothing
+      returning *
     )
-    on conflict do nothing`;
+    ${insertForOwners(tx)}`;
 };
 
 export interface NotificationRow {

@@ -70,9 +70,10 @@ export const entryForm = routesOf(public_form);
 
 const tabs = {
   overview: ['/account', 'Overview'],
+  following: ['/following', 'Following'],
+  notifications: ['/account/notifications', 'Notifications'],
   agents: ['/account/agents', 'My agents'],
   webhooks: ['/account/webhooks', 'Webhooks'],
-  notifications: ['/account/notifications', 'Notifications'],
   suggestions: ['/account/suggestions', 'Suggestions'],
   settings: ['/account/settings', 'Settings'],
 } as const;
@@ -108,8 +109,11 @@ const Tabs = ({ tab }: { tab: keyof typeof tabs }) => (
   </nav>
 );
 
-const renderFrame = (deps: PageDeps, { title, fault }: Frame, children: ComponentChildren) =>
-  renderPage(deps, { title, fault, section: 'account', is_private: true, children });
+const renderFrame = (
+  deps: PageDeps,
+  { title, fault }: Frame,
+  { has_person, children }: { has_person: boolean; children: ComponentChildren },
+) => renderPage(deps, { title, fault, section: 'account', is_private: true, has_person, children });
 
 /** Renders an account page of the person who is logged in. */
 export const renderAccount = (
@@ -119,29 +123,31 @@ export const renderAccount = (
     readonly back?: readonly [href: string, label: string];
   },
 ): Reply =>
-  renderFrame(
-    deps,
-    frame,
-    <>
-      <Tabs tab={frame.tab} />
-      {frame.back !== undefined && (
-        <p>
-          <a href={frame.back[0]}>{frame.back[1]}</a>
-        </p>
-      )}
-      <Titled {...frame} />
-    </>,
-  );
+  renderFrame(deps, frame, {
+    has_person: true,
+    children: (
+      <>
+        <Tabs tab={frame.tab} />
+        {frame.back !== undefined && (
+          <p>
+            <a href={frame.back[0]}>{frame.back[1]}</a>
+          </p>
+        )}
+        <Titled {...frame} />
+      </>
+    ),
+  });
 
 /** Renders a page for visitors who are not logged in yet. */
 export const renderEntry = (deps: PageDeps, frame: Frame): Reply =>
-  renderFrame(
-    deps,
-    frame,
-    <div class="narrow">
-      <Titled {...frame} />
-    </div>,
-  );
+  renderFrame(deps, frame, {
+    has_person: false,
+    children: (
+      <div class="narrow">
+        <Titled {...frame} />
+      </div>
+    ),
+  });
 
 const month_s = 30 * 86_400;
 

@@ -3,11 +3,12 @@ import {
   backoffMs,
   createMailer,
   logDue,
-  max_attempts,
+  type OnRefused,
   openSmtp,
   sendDue,
 } from '../../../src/features/mail/mailer.js';
 import {
+  bulk_life_ms,
   claim_ms,
   mail_keep_ms,
   mail_life_ms,
@@ -27,6 +28,7 @@ t.teardown(() => client.close());
 t.beforeEach(async () => {
   await sql`delete from mails`;
   smtp.taken.length = 0;
+  refused.length = 0;
 });
 
 const link = 'http://forum/auth/verify?token=hv_secret';
@@ -38,7 +40,12 @@ const makeMail = (to = 'ada@example.org') => ({
 });
 const queue = (to?: string, { SECRET_KEY } = config): Promise<unknown> =>
   sql.begin((tx) => queueMail(tx, makeMail(to), { config: { SECRET_KEY }, at: deps.clock() }));
-const send = () => sendDue(deps, client);
+/** The addresses that the server refused for good, with its reasons. */
+const refused: { readonly recipient: string; readonly reason: string }[] = [];
+const onRefused: OnRefused = async (_, one) => {
+  refused.push(one);
+};
+const send = async () => (await sendDue(deps, { smtp: client, onRefused })).claimed;
 
 const readMail = async () => {
   const [row] = await sql`
@@ -77,11 +84,11 @@ t.test('a mail that another SECRET_KEY sealed is given up, and the others go out
   const { lines, deps } = withLines();
   const SECRET_KEY = 'another-secret-key-0123456789abcdef';
   await queue('eve@example.org', { ...config, SECRET_KEY });
-  t.equal(await sendDue(deps, client), 1);
+  t.equal((await sendDue(deps, { smtp: client, onRefused })).claimed, 1);
   t.match(await readMail(), { sent: false, failed: true, sealed: null });
   t.match(lines, [{ level: 50, msg: /SECRET_KEY/ }]);
   await queue();
-  t.equal(await sendDue(deps, client), 1);
+  t.equal((await sendDue(deps, { smtp: client, onRefused })).claimed, 1);
   t.equal(smtp.taken.length, 1);
 });
 
@@ -94,34 +101,96 @@ t.test('a mail whose transaction rolls back does not exist', async (t) => {
   t.equal(await readMail(), undefined);
 });
 
-t.test('a failure is tried again after a growing pause and given up in the end', async (t) => {
+t.test('a failure is tried again after a growing pause, until the mail is too old', async (t) => {
   await queue();
-  smtp.refuseNext(...Array<string>(max_attempts).fill('451 later'));
-  for (let attempt = 1; attempt < max_attempts; attempt += 1) {
+  const attempts = 6;
+  smtp.refuseNext(...Array<string>(attempts).fill('451 later'));
+  for (let attempt = 1; attempt <= attempts; attempt += 1) {
     t.equal(await send(), 1, `attempt ${attempt}`);
     t.match(await readMail(), { attempts: attempt, sent: false, failed: false });
     advance(backoffMs(attempt) - 1);
     t.equal(await send(), 0, 'not before its time');
     advance(1);
   }
-  t.equal(await send(), 1);
-  t.match(await readMail(), { attempts: max_attempts, failed: true, sealed: null });
-  advance(86_400_000);
+  advance(mail_life_ms);
   t.equal(await send(), 0);
+  t.match(await readMail(), { attempts, failed: true, sealed: null });
   t.equal(smtp.taken.length, 0);
-  t.same([1, 2, 5, 6, 7].map(backoffMs), [10_000, 40_000, 2_560_000, 3_600_000, 3_600_000]);
+  t.same(refused, []);
+  t.same(
+    [1, 2, 5, 6, 7, 99].map(backoffMs),
+    [10_000, 40_000, 2_560_000, 3_600_000, 3_600_000, 3_600_000],
+  );
 });
 
-t.test('an address that the server refuses for good is not tried again', async (t) => {
+for (const command of ['RCPT', 'DATA'] as const) {
+  t.test(`if the server answers ${command} with 5xx, the mail ends and is reported`, async (t) => {
+    await queue();
+    smtp.refuseNextAt(command, '550 no such person');
+    await send();
+    t.match(await readMail(), { attempts: 1, failed: true, sealed: null });
+    t.match(refused, [{ recipient: 'ada@example.org', reason: /^550 no such person/ }]);
+  });
+}
+
+t.test('a refused sender is not the fault of the recipient', async (t) => {
   await queue();
-  smtp.refuseNext('550 no such person');
+  smtp.refuseNextAt('MAIL', '550 you may not send');
   await send();
-  t.match(await readMail(), { attempts: 1, failed: true });
+  t.match(await readMail(), { attempts: 1, failed: false });
+  t.same(refused, []);
 });
+
+t.test('while the server is down nothing is lost, and the others wait', async (t) => {
+  const down = openSmtp('smtp://127.0.0.1:9');
+  t.teardown(() => down.close());
+  await queue();
+  const { claimed, is_reached } = await sendDue(deps, { smtp: down, onRefused });
+  t.same({ claimed, is_reached }, { claimed: 1, is_reached: false });
+  t.match(await readMail(), { attempts: 1, failed: false });
+  advance(backoffMs(1));
+  t.equal(await send(), 1);
+  t.equal(smtp.taken.length, 1);
+});
+
+t.test('a digest waits behind a mail that somebody asked for, and lives longer', async (t) => {
+  const bulk = { config, is_bulk: true, at: deps.clock() };
+  await sql.begin((tx) => queueMail(tx, makeMail('digest@example.org'), bulk));
+  advance(1);
+  await queue('reset@example.org');
+  await send();
+  t.equal(smtp.taken.length, 2);
+  await sql.begin((tx) =>
+    queueMail(tx, makeMail('old@example.org'), { ...bulk, at: deps.clock() }),
+  );
+  advance(bulk_life_ms);
+  t.equal(await send(), 1, 'just young enough');
+  await sql.begin((tx) =>
+    queueMail(tx, makeMail('old@example.org'), { ...bulk, at: deps.clock() }),
+  );
+  advance(bulk_life_ms + 1);
+  t.equal(await send(), 0);
+  t.match(await readMail(), { failed: true });
+});
+
+t.test(
+  'a mail with an unsubscribe address has both parts and the headers of RFC 8058',
+  async (t) => {
+    const url = 'https://forum.example/unsubscribe/abc';
+    const mail = { ...makeMail(), html: '<p>Hello</p>', unsubscribe: url };
+    await sql.begin((tx) => queueMail(tx, mail, { config, at: deps.clock(), is_bulk: true }));
+    await send();
+    const [{ text = '' } = {}] = smtp.taken;
+    t.match(text, `List-Unsubscribe: <${url}>`);
+    t.match(text, 'List-Unsubscribe-Post: List-Unsubscribe=One-Click');
+    t.match(text, /^Content-Type: multipart\/alternative/m);
+    t.match(text, /Content-Type: text\/plain[\s\S]*Content-Type: text\/html/);
+  },
+);
 
 t.test('a mail held by a sender that died is sent by the next after the claim', async (t) => {
   await queue();
-  void sendDue(deps, { sendMail: () => new Promise<never>(() => undefined) });
+  void sendDue(deps, { smtp: { sendMail: () => new Promise<never>(() => undefined) }, onRefused });
   await until('claimed', async () => (await readMail())?.['attempts'] === 1);
   t.equal(await send(), 0, 'held');
   advance(claim_ms);
@@ -186,7 +255,7 @@ t.test('without a server production logs that, and nothing of the mail', async (
 });
 
 t.test('the service finds mails by itself and stops', async (t) => {
-  const mailer = createMailer(deps, 20);
+  const mailer = createMailer(deps, { onRefused, every_ms: 20 });
   await mailer.start();
   await queue();
   await until('sent', () => smtp.taken.length === 1);

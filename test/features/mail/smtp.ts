@@ -1,62 +1,84 @@
 import type { AddressInfo } from 'node:net';
-import { createServer, type Socket } from 'node:net';
+import { SMTPServer, type SMTPServerDataStream } from 'smtp-server';
 import type { Teardown } from '../../help/stores.js';
 
-/** A mail server on 127.0.0.1 that stores accepted e-mails. Its answers to RCPT can be scripted. */
+/** A mail server on 127.0.0.1 that stores accepted e-mails. Its answers can be scripted. */
 
-interface TakenMail {
+export interface TakenMail {
   readonly to: string;
   readonly text: string;
 }
 
-export const startSmtp = async (t: Teardown) => {
+type Command = 'MAIL' | 'RCPT' | 'DATA';
+
+const readAll = async (stream: SMTPServerDataStream): Promise<string> => {
+  const parts: Buffer[] = [];
+  for await (const part of stream) parts.push(part as Buffer);
+  return Buffer.concat(parts).toString('utf8').replaceAll('\r\n', '\n');
+};
+
+/** `450 later` as the error that the server's callbacks take. */
+const errorOf = (answer: string) =>
+  Object.assign(new Error(answer.slice(4)), { responseCode: Number(answer.slice(0, 3)) });
+
+export const startSmtp = async (t: Teardown, port = 0) => {
   const taken: TakenMail[] = [];
-  const refusals: string[] = [];
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    let to = '';
-    let text: string[] | null = null;
-    let rest = '';
-    const answerTo = (line: string): string | null => {
-      if (text !== null && line !== '.') {
-        text.push(line);
-        return null;
-      }
-      if (text !== null) {
-        taken.push({ to, text: text.join('\n') });
-        text = null;
-      } else if (/^RCPT TO/i.test(line)) {
-        to = line.slice(8);
-        return refusals.shift() ?? '250 ok';
-      } else if (/^DATA/i.test(line)) {
-        text = [];
-        return '354 go on';
-      }
-      return /^QUIT/i.test(line) ? '221 bye' : '250 ok';
-    };
-    socket.on('data', (chunk) => {
-      const lines = (rest + chunk.toString('utf8')).split('\r\n');
-      rest = lines.pop() ?? '';
-      for (const line of lines) {
-        const answer = answerTo(line);
-        if (answer !== null) socket.write(`${answer}\r\n`);
-      }
-    });
-    socket.write('220 localhost\r\n');
+  const refusals: { readonly command: Command; readonly answer: string }[] = [];
+  const refuse = (command: Command) => {
+    const [first] = refusals;
+    if (first?.command !== command) return null;
+    refusals.shift();
+    return errorOf(first.answer);
+  };
+  let connections = 0;
+  /** Called after the server took an e-mail and before it answers. */
+  let onTaken = async (_: TakenMail): Promise<void> => undefined;
+  const server = new SMTPServer({
+    disabledCommands: ['AUTH', 'STARTTLS'],
+    logger: false,
+    onConnect(_, callback) {
+      connections += 1;
+      callback();
+    },
+    onMailFrom: (_, __, callback) => callback(refuse('MAIL')),
+    onRcptTo: (_, __, callback) => callback(refuse('RCPT')),
+    onData(stream, session, callback) {
+      const take = async () => {
+        const text = await readAll(stream);
+        const refused = refuse('DATA');
+        if (refused !== null) throw refused;
+        const to = `<${session.envelope.rcptTo[0]?.address}>`;
+        taken.push({ to, text });
+        await onTaken({ to, text });
+      };
+      take().then(
+        () => callback(),
+        (error: Error) => callback(error),
+      );
+    },
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(async () => {
-    for (const socket of sockets) socket.destroy();
-    await new Promise((resolve) => server.close(resolve));
-  });
+  server.on('error', () => undefined);
+  const listen = () =>
+    new Promise<void>((resolve) => server.listen(port, '127.0.0.1', () => resolve()));
+  await listen();
+  const close = () => {
+    for (const connection of server.connections) connection.close();
+    return new Promise<void>((resolve) => server.close(resolve));
+  };
+  t.teardown(close);
   return {
-    url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `smtp://127.0.0.1:${(server.server.address() as AddressInfo).port}`,
     taken,
     /** Number of connections so far. */
-    countConnections: () => sockets.size,
+    countConnections: () => connections,
     /** Answers the next RCPT commands with these answers, in this order, instead of 250. */
-    refuseNext: (...answers: string[]) => refusals.push(...answers),
+    refuseNext: (...answers: string[]) => {
+      refusals.push(...answers.map((answer) => ({ command: 'RCPT' as const, answer })));
+    },
+    refuseNextAt: (command: Command, answer: string) => refusals.push({ command, answer }),
+    onTaken: (listener: typeof onTaken) => {
+      onTaken = listener;
+    },
+    close,
   };
 };

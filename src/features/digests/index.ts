@@ -1,0 +1,3 @@
+export { nextDigestAt } from './rules.js';
+export { createDigestTimer, stopRefused } from './sending.js';
+export { beginSettings } from './store.js';

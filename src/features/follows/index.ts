@@ -1,0 +1,1 @@
+export { createNews, queued_news } from './news.js';

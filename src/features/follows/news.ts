@@ -1,0 +1,152 @@
+import type { Tx } from '../../db/client.js';
+import type { Deps } from '../../http/deps.js';
+import { makeId } from '../../kit/ids.js';
+import { makeLoop } from '../../kit/loop.js';
+import type { Service } from '../../kit/service.js';
+import { createDays, outcomeText, readDay } from '../briefs/index.js';
+import { createLiveConsensus, type LiveConsensus } from '../consensus/index.js';
+import type { Projector } from '../events/index.js';
+import type { LogEntry } from '../events/log-entry.js';
+import { readQuestion } from '../questions/index.js';
+import * as store from './news-store.js';
+
+/**
+ * Brings news to the inboxes of followers. Any number of timers may run it; each piece of work is
+ * one transaction, so after a crash it is done again or was done whole.
+ *
+ *   events of questions   the relay queues them; the timer tells followers
+ *   moves of headlines    the timer compares each follower's last known headline with the current
+ *   forecasts of agents   one item a day for each followed agent, which grows with its forecasts
+ *   families              one item for each finished day
+ */
+
+const max_queued = 20;
+const max_moving = 20;
+/** Forecasts can commit this long after their time, so the timer looks back by it. */
+const look_back_ms = 60_000;
+
+const isNews = ({ event, question_id }: LogEntry): boolean =>
+  question_id !== null && store.news_events.some((one) => one === event);
+
+/** Queues events for the followers, in the transaction that gives them their offsets. */
+export const queued_news: Projector = {
+  name: 'news of questions',
+  async record(tx, entries) {
+    const news = entries.filter(isNews);
+    if (news.length > 0) await store.queueNews(tx, news);
+  },
+};
+
+const tellEvent = async (tx: Tx, { event, question_id, offset, at }: store.QueuedEvent) => {
+  const question = await readQuestion(tx, question_id);
+  if (question === undefined) return;
+  const item = { id: makeId(), cause: `event:${offset}`, question_id, at };
+  switch (event) {
+    case 'question.created':
+      await store.tellFollowersOfSearches(tx, { ...item, kind: 'question.matched' });
+      return;
+    case 'question.closing_soon':
+      await store.tellFollowersOfQuestion(tx, { ...item, kind: event, alert: 'closing_soon' });
+      return;
+    case 'question.resolved': {
+      const is_correction = question.revision > 1;
+      const details = { outcome: outcomeText(question), is_correction };
+      await store.tellFollowersOfQuestion(tx, { ...item, kind: event, details, alert: 'resolved' });
+      return;
+    }
+    default:
+      await store.tellFollowersOfQuestion(tx, { ...item, kind: event, alert: 'resolved' });
+  }
+};
+
+/** Tells the followers of some queued events. Returns how many events there were. */
+export const tellQueued = ({ sql }: Pick<Deps, 'sql'>): Promise<number> =>
+  sql.begin(async (tx) => {
+    const events = await store.takeQueued(tx, max_queued);
+    for (const one of [...events].sort((a, b) => a.offset - b.offset)) await tellEvent(tx, one);
+    return events.length;
+  });
+
+/** Compares the headlines of some followed questions. Returns how many had new forecasts. */
+export const tellMoves = async (deps: Deps, consensus: LiveConsensus): Promise<number> => {
+  const moving = await store.listMoving(deps.sql, max_moving);
+  if (moving.length === 0) return 0;
+  const ids = moving.map(({ question_id }) => question_id);
+  const found = await store.readFigures(deps, consensus, ids);
+  for (const { question_id, upto } of moving) {
+    const figures = found.find((one) => one.question_id === question_id)?.figures;
+    await deps.sql.begin(async (tx) => {
+      if (!(await store.markChecked(tx, question_id, upto)) || figures === undefined) return;
+      const id = makeId();
+      const details = { after: figures };
+      const item = { id, kind: 'question.moved', cause: `moved:${id}`, question_id } as const;
+      await store.tellMove(tx, { ...item, details, at: deps.clock(), alert: 'moves' }, figures);
+      await store.dropUnfollowed(tx, question_id);
+    });
+  }
+  return moving.length;
+};
+
+const day_ms = 86_400_000;
+const startOfDay = (at: Date): Date => new Date(Math.floor(at.getTime() / day_ms) * day_ms);
+const dayOf = (at: Date): string => at.toISOString().slice(0, 10);
+
+type Days = ReturnType<typeof createDays>;
+type FamilyDay = Readonly<Record<'predictions' | 'agents' | 'resolved', number>> & {
+  readonly model_family: string;
+};
+
+const tellFamilies = async (tx: Tx, { day, days, now }: { day: string; days: Days; now: Date }) => {
+  const wanted = readDay(day, now);
+  if (wanted === null || !(await store.hasFamilyFollowers(tx))) return;
+  const { families } = (await days.read(wanted)) as { readonly families: readonly FamilyDay[] };
+  for (const { model_family: family, predictions, agents, resolved } of families) {
+    const details = { family, day, predictions, agents, resolved };
+    const item = { id: makeId(), kind: 'family.day', cause: `family:${family}:${day}` } as const;
+    await store.tellFollowersOfFamily(tx, { ...item, details, at: now }, family);
+  }
+};
+
+/** Tells of the forecasts of followed agents, and of the families' days that have ended. */
+export const tellForecasters = ({ sql, clock }: Deps, days: Days): Promise<void> =>
+  sql.begin(async (tx) => {
+    const cursor = await store.lockNewsCursor(tx);
+    if (cursor === undefined) return;
+    const now = clock();
+    const today = startOfDay(now);
+    const since = new Date(cursor.agents_at.getTime() - look_back_ms);
+    for (const { agent_id, question_id, predictions } of await store.listForecasters(tx, {
+      since,
+      today,
+    })) {
+      const cause = `agent:${agent_id}:${dayOf(today)}`;
+      const item = { id: makeId(), kind: 'agent.forecast', cause, agent_id, question_id } as const;
+      await store.tellFollowersOfAgent(tx, { ...item, at: now }, predictions);
+    }
+    if (cursor.day < dayOf(today)) {
+      await tellFamilies(tx, { day: dayOf(new Date(today.getTime() - day_ms)), days, now });
+    }
+    await store.moveNewsCursor(tx, { agents_at: now, day: dayOf(today) });
+  });
+
+/** Headlines and agents are compared this often; queued events are told every turn. */
+const compare_every_ms = 10_000;
+
+export const createNews = (deps: Deps, every_ms = 1_000): Service => {
+  const consensus = createLiveConsensus(deps, 1);
+  const days = createDays(deps, consensus);
+  let compared_ms = Number.NEGATIVE_INFINITY;
+  return makeLoop({
+    name: 'news',
+    log: deps.log,
+    every_ms,
+    async turn() {
+      if ((await tellQueued(deps)) === max_queued) return 'again';
+      if (performance.now() - compared_ms < compare_every_ms) return 'rest';
+      if ((await tellMoves(deps, consensus)) === max_moving) return 'again';
+      await tellForecasters(deps, days);
+      compared_ms = performance.now();
+      return 'rest';
+    },
+  });
+};

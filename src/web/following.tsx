@@ -1,0 +1,209 @@
+import { Type } from '@sinclair/typebox';
+import type { Operations } from '#client/wire.js';
+import { type FollowKind, follow_params } from '../features/follows/schema.js';
+import { asFault } from '../http/inner-call.js';
+import { reply } from '../http/route.js';
+import { percentText } from '../kit/format.js';
+import { type Api, apiOf, goTo, own_form, own_page, route } from './page-route.js';
+import { ownPage, renderAccount, type Visit } from './parts/account-frame.js';
+import { Ago, Change, countText, Family } from './parts/figures.js';
+import { FollowButton, UnfollowButton } from './parts/follow.js';
+import { linkTo, Pager } from './parts/lists.js';
+
+/** What a person follows, with what is new since the last visit, and the form to follow something. */
+
+type Follow = Operations['listFollows']['returns']['follows'][number];
+
+const path = '/following';
+const kinds = [
+  ['question', 'Questions'],
+  ['search', 'Searches'],
+  ['agent', 'Agents'],
+  ['family', 'Model families'],
+] as const;
+
+/** The public page of something that can be followed. */
+const pageOf = (kind: FollowKind, id: string): string => {
+  if (kind === 'question') return `/questions/${id}`;
+  if (kind === 'agent') return `/agents/${id}`;
+  return kind === 'family' ? `/families/${id}` : linkTo(`/questions?${id}`, {});
+};
+
+const NewSince = ({ changes }: { changes: NonNullable<Follow['changes']> }) => {
+  const { forecast, forecast_before, predictions, comments } = changes;
+  const moved = forecast === null || forecast_before === null ? null : forecast - forecast_before;
+  const news = [
+    predictions > 0 && countText(predictions, 'new forecast'),
+    comments > 0 && countText(comments, 'new comment'),
+  ].filter(Boolean);
+  return (
+    <>
+      {forecast !== null && <strong>{percentText(forecast)}</strong>}
+      {moved !== null && Math.abs(moved) >= 0.5 && <Change points={moved} over="this time" />}
+      {news.length > 0 && <span class="pill open">{news.join(', ')}</span>}
+    </>
+  );
+};
+
+const Row = ({ follow, now }: { follow: Follow; now: Date }) => {
+  const { kind, id, name, created_at, changes } = follow;
+  return (
+    <li class="with-act">
+      <div>
+        <a class="title" href={pageOf(kind, id)} dir="auto">
+          {kind === 'family' ? <Family family={id} /> : name}
+        </a>
+        <p class="facts">
+          {changes !== undefined && <NewSince changes={changes} />}
+          <span class="soft">
+            followed <Ago at={created_at} now={now} />
+          </span>
+        </p>
+      </div>
+      <UnfollowButton kind={kind} id={id} name={name} />
+    </li>
+  );
+};
+
+const Nothing = () => (
+  <div class="card">
+    <h2>You follow nothing yet</h2>
+    <p>
+      Press Follow on <a href="/questions">a question</a>, <a href="/agents">an agent</a>, a model
+      family or a search. Then this page shows what is new, and an e-mail sums it up each week.
+    </p>
+  </div>
+);
+
+const done_texts = {
+  followed: 'You follow this now. You get notifications here and a digest by e-mail.',
+  unfollowed: 'You do not follow this any more.',
+};
+
+const Since = ({ since, now }: { since: string | null; now: Date }) =>
+  since === null ? null : (
+    <p>
+      Changes since your last visit, <Ago at={since} now={now} />.
+    </p>
+  );
+
+const showFollowing = async ({ api, deps, form: { cursor, done } }: Visit) => {
+  const { since } = await api.get('visitFollows');
+  const list = await api.get('listFollows', {
+    query: {
+      limit: 100,
+      ...(cursor === undefined ? {} : { cursor }),
+      ...(since === null ? {} : { changes_since: since }),
+    },
+  });
+  const now = deps.clock();
+  return renderAccount(deps, {
+    tab: 'following',
+    title: 'Following',
+    done: [done, done_texts],
+    children: (
+      <>
+        {list.total === 0 ? <Nothing /> : <Since since={since} now={now} />}
+        {kinds.map(([kind, title]) => {
+          const rows = list.follows.filter((one) => one.kind === kind);
+          return rows.length === 0 ? null : (
+            <section key={kind} aria-labelledby={`${kind}-title`}>
+              <h2 id={`${kind}-title`}>{title}</h2>
+              <ul class="rows">
+                {rows.map((follow) => (
+                  <Row key={follow.id} follow={follow} now={now} />
+                ))}
+              </ul>
+            </section>
+          );
+        })}
+        <Pager path={path} query={{ cursor }} next={list.next_cursor} />
+        <p>
+          <a href="/account/settings#mail">Choose which e-mails you get</a>
+        </p>
+      </>
+    ),
+  });
+};
+
+type Params = { readonly kind: FollowKind; readonly id: string };
+
+const isFollowing = async (api: Api, params: Params): Promise<boolean> => {
+  const answer = await api('getFollow', { params });
+  if (!answer.ok && answer.status !== 404) await api.get('getFollow', { params });
+  return answer.ok;
+};
+
+const followPage = route({
+  ...own_page,
+  id: 'followPage',
+  path: '/follow/{kind}/{id}',
+  params: follow_params,
+  async handle(ctx, deps) {
+    const { kind, id } = ctx.params;
+    const is_following = await isFollowing(apiOf(ctx, deps), ctx.params);
+    return renderAccount(deps, {
+      tab: 'following',
+      title: is_following ? 'You follow this' : 'Follow',
+      children: (
+        <>
+          <p>
+            <a href={pageOf(kind, id)}>Back to the page</a>
+          </p>
+          {is_following ? (
+            <UnfollowButton kind={kind} id={id} name="" />
+          ) : (
+            <FollowButton kind={kind} id={id} />
+          )}
+        </>
+      ),
+    });
+  },
+});
+
+const followForm = route({
+  ...own_form,
+  id: 'followForm',
+  path: '/follow/{kind}/{id}',
+  params: follow_params,
+  body: Type.Object({ act: Type.Optional(Type.String()) }),
+  async handle(ctx, deps) {
+    const api = apiOf(ctx, deps);
+    const { params } = ctx;
+    const is_end = ctx.body.act === 'unfollow';
+    const outcome = is_end
+      ? await api('deleteFollow', { params })
+      : await api('putFollow', { params });
+    if (!outcome.ok) return asFault(outcome.fault);
+    return goTo(`${path}?done=${is_end ? 'unfollowed' : 'followed'}`);
+  },
+});
+
+/** What `person.js` shows on public pages to a person who is logged in. */
+const personState = route({
+  ...own_page,
+  id: 'personState',
+  path: '/account/state',
+  produces: 'application/json',
+  query: Type.Object({ follow: Type.Optional(Type.String({ maxLength: 1_100 })) }),
+  returns: {
+    200: Type.Object({
+      unread: Type.Integer(),
+      following: Type.Union([Type.Boolean(), Type.Null()]),
+    }),
+  },
+  async handle(ctx, deps) {
+    const api = apiOf(ctx, deps);
+    const [kind = '', id = ''] = (ctx.query.follow ?? '').split(/\/(.*)/s);
+    const { unread } = await api.get('listInbox', { query: { limit: 1 } });
+    const following = id === '' ? null : await isFollowing(api, { kind: kind as FollowKind, id });
+    return reply(200, { unread, following }, { 'Cache-Control': 'no-store' });
+  },
+});
+
+export const following_routes = [
+  ownPage('followingPage', path, ['cursor', 'done'], showFollowing),
+  followPage,
+  followForm,
+  personState,
+];
