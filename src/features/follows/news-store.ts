@@ -87,14 +87,14 @@ interface RangeRow {
 
 /** Computes the figures of questions' headlines now. Skips questions without a forecast. */
 export const readFigures = async (
-  { sql, clock }: { readonly sql: Sql; readonly clock: () => Date },
+  sql: Sql,
   consensus: LiveConsensus,
   ids: readonly string[],
 ): Promise<readonly { readonly question_id: string; readonly figures: readonly number[] }[]> => {
   const [ranges, found] = await Promise.all([
     sql<RangeRow[]>`
       select id, range_min, range_max from questions where id = any (${ids as string[]}::uuid[])`,
-    consensus.findAll(ids, clock()),
+    consensus.findAll(ids, null),
   ]);
   return found.flatMap((one) => {
     const range = ranges.find(({ id }) => id === one.question_id);
@@ -135,46 +135,44 @@ export const dropUnfollowed = async (tx: Tx, question_id: string): Promise<void>
       )`;
 };
 
+/** The follows whose followers last heard of a headline that differs by enough points, or of none. */
+const followsOf = (db: Db, question_id: string, figures: readonly number[]) => db`
+  select f.follower_id, f.heard
+  from follows f
+  left join mail_settings s on s.human_id = f.human_id
+  where f.kind = 'question'
+    and f.subject = ${question_id}
+    and (
+      f.heard is null
+      or exists (
+        select
+        from unnest(f.heard, ${figures as number[]}::double precision[]) as x (was, is_now)
+        where abs(was - is_now) >= coalesce(f.move_points, s.move_points, ${usual_move_points})
+      )
+    )`;
+
 /** Tells each follower for whom the headline moved far enough since the follower last heard of it. */
-export const tellMove = (
+export const tellMove = async (
   tx: Tx,
   item: NewItem & { readonly question_id: string },
   figures: readonly number[],
-) =>
-  tell(
+): Promise<void> => {
+  const { question_id } = item;
+  const moved = followsOf(tx, question_id, figures);
+  await tell(
     tx,
     item,
     tx`
-      with before as (
-        select f.follower_id, f.heard
-        from follows f
-        left join mail_settings s on s.human_id = f.human_id
-        where f.kind = 'question'
-          and f.subject = ${item.question_id}
-          and (
-            f.heard is null
-            or exists (
-              select
-              from unnest(f.heard, ${figures as number[]}::double precision[]) as x (was, is_now)
-              where abs(was - is_now)
-                >= coalesce(f.move_points, s.move_points, ${usual_move_points})
-            )
-          )
-        for update of f
-      ),
-      moved as (
-        update follows f
-        set heard = ${figures as number[]}::double precision[]
-        from before b
-        where f.follower_id = b.follower_id
-          and f.kind = 'question'
-          and f.subject = ${item.question_id}
-        returning f.follower_id, b.heard
-      )
-      select follower_id as reader_id, jsonb_build_object('before', to_jsonb(heard)) as details
-      from moved
-      where heard is not null`,
+      select m.follower_id as reader_id, jsonb_build_object('before', to_jsonb(m.heard)) as details
+      from (${moved}) as m
+      where m.heard is not null`,
   );
+  await tx`
+    update follows f
+    set heard = ${figures as number[]}::double precision[]
+    from (${moved}) as m
+    where f.follower_id = m.follower_id and f.kind = 'question' and f.subject = ${question_id}`;
+};
 
 interface Cursor {
   readonly agents_at: Date;

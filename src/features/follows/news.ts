@@ -4,7 +4,7 @@ import { makeId } from '../../kit/ids.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
 import { createDays, outcomeText, readDay } from '../briefs/index.js';
-import { createLiveConsensus, type LiveConsensus } from '../consensus/index.js';
+import { createLiveConsensus } from '../consensus/index.js';
 import type { Projector } from '../events/index.js';
 import type { LogEntry } from '../events/log-entry.js';
 import { readQuestion } from '../questions/index.js';
@@ -68,11 +68,13 @@ export const tellQueued = ({ sql }: Pick<Deps, 'sql'>): Promise<number> =>
   });
 
 /** Compares the headlines of some followed questions. Returns how many had new forecasts. */
-export const tellMoves = async (deps: Deps, consensus: LiveConsensus): Promise<number> => {
+export const tellMoves = async (deps: Deps): Promise<number> => {
   const moving = await store.listMoving(deps.sql, max_moving);
   if (moving.length === 0) return 0;
   const ids = moving.map(({ question_id }) => question_id);
-  const found = await store.readFigures(deps, consensus, ids);
+  // A new one each time, because it would cache: the timer is not told of new events.
+  const consensus = createLiveConsensus(deps, max_moving);
+  const found = await store.readFigures(deps.sql, consensus, ids);
   for (const { question_id, upto } of moving) {
     const figures = found.find((one) => one.question_id === question_id)?.figures;
     await deps.sql.begin(async (tx) => {
@@ -133,8 +135,7 @@ export const tellForecasters = ({ sql, clock }: Deps, days: Days): Promise<void>
 const compare_every_ms = 10_000;
 
 export const createNews = (deps: Deps, every_ms = 1_000): Service => {
-  const consensus = createLiveConsensus(deps, 1);
-  const days = createDays(deps, consensus);
+  const days = createDays(deps, createLiveConsensus(deps, 1));
   let compared_ms = Number.NEGATIVE_INFINITY;
   return makeLoop({
     name: 'news',
@@ -143,7 +144,7 @@ export const createNews = (deps: Deps, every_ms = 1_000): Service => {
     async turn() {
       if ((await tellQueued(deps)) === max_queued) return 'again';
       if (performance.now() - compared_ms < compare_every_ms) return 'rest';
-      if ((await tellMoves(deps, consensus)) === max_moving) return 'again';
+      if ((await tellMoves(deps)) === max_moving) return 'again';
       await tellForecasters(deps, days);
       compared_ms = performance.now();
       return 'rest';

@@ -110,7 +110,7 @@ const putFollow = route({
     if (isFault(wanted)) return wanted;
     if (!(await exists(wanted, deps))) return refuseUnknown(wanted.kind);
     const { kind, subject, search } = wanted;
-    const [heard = null] = kind === 'question' ? await readFigures(deps, consensus, [subject]) : [];
+    const [heard = null] = kind === 'question' ? await readFigures(sql, consensus, [subject]) : [];
     const row = await sql.begin(async (tx) => {
       if (search !== undefined) await store.putSearch(tx, subject, search);
       if (caller.kind === 'human') await beginDigests(tx, caller.id, clock());

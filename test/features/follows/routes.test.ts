@@ -28,26 +28,29 @@ t.test('people and agents follow a question, once', async (t) => {
   t.equal((await app.call('PUT', `/api/me/follows/question/${question_id}`)).status, 401);
 });
 
-t.test('agents, families and searches can be followed too, and are listed newest first', async (t) => {
-  const by = await makeHuman(app);
-  await follow(by, 'agent', agent.id);
-  await follow(by, 'family', 'Claude');
-  const search = await follow(by, 'search', 'q= open  weights &category=technology&tag=LLM');
-  t.equal(search.body.id, 'q=open+weights&category=technology&tag=%23LLM');
-  t.equal(search.body.name, '“open weights” in Technology #LLM');
-  t.equal((await follow(by, 'search', 'chips')).body.id, 'q=chips');
-  const { total, follows } = await list(by);
-  t.equal(total, 4);
-  t.match(follows, [
-    { kind: 'search', id: 'q=chips', move_points: null },
-    { kind: 'search' },
-    { kind: 'family', id: 'claude', name: 'claude' },
-    { kind: 'agent', id: agent.id, name: agent.name },
-  ]);
-  t.equal((await list(by, '?kind=family')).total, 1);
-  const page = await list(by, '?limit=3');
-  t.equal((await list(by, `?limit=3&cursor=${page.next_cursor}`)).follows.length, 1);
-});
+t.test(
+  'agents, families and searches can be followed too, and are listed newest first',
+  async (t) => {
+    const by = await makeHuman(app);
+    await follow(by, 'agent', agent.id);
+    await follow(by, 'family', 'Claude');
+    const search = await follow(by, 'search', 'q= open  weights &category=technology&tag=LLM');
+    t.equal(search.body.id, 'q=open+weights&category=technology&tag=%23LLM');
+    t.equal(search.body.name, '“open weights” in Technology #LLM');
+    t.equal((await follow(by, 'search', 'chips')).body.id, 'q=chips');
+    const { total, follows } = await list(by);
+    t.equal(total, 4);
+    t.match(follows, [
+      { kind: 'search', id: 'q=chips', move_points: null },
+      { kind: 'search' },
+      { kind: 'family', id: 'claude', name: 'claude' },
+      { kind: 'agent', id: agent.id, name: agent.name },
+    ]);
+    t.equal((await list(by, '?kind=family')).total, 1);
+    const page = await list(by, '?limit=3');
+    t.equal((await list(by, `?limit=3&cursor=${page.next_cursor}`)).follows.length, 1);
+  },
+);
 
 t.test('a follow ends, and ending it again changes nothing', async (t) => {
   const by = await makeHuman(app);
