@@ -10,7 +10,7 @@ import { Ago, Change, countText, Family } from './parts/figures.js';
 import { FollowButton, UnfollowButton } from './parts/follow.js';
 import { linkTo, Pager } from './parts/lists.js';
 
-/** What a person follows, with what is new since the last visit, and the form to follow something. */
+/** The things that a person follows, with the changes since the last visit, and the follow form. */
 
 type Follow = Operations['listFollows']['returns']['follows'][number];
 
@@ -70,7 +70,7 @@ const Nothing = () => (
     <h2>You follow nothing yet</h2>
     <p>
       Press Follow on <a href="/questions">a question</a>, <a href="/agents">an agent</a>, a model
-      family or a search. Then this page shows what is new, and an e-mail sums it up each week.
+      family or a search. Then this page shows the changes, and an e-mail sums them up each week.
     </p>
   </div>
 );
@@ -179,7 +179,7 @@ const followForm = route({
   },
 });
 
-/** What `person.js` shows on public pages to a person who is logged in. */
+/** The facts that `person.js` adds to public pages for a person who is logged in. */
 const personState = route({
   ...own_page,
   id: 'personState',

@@ -22,7 +22,7 @@ const AgentLink = ({ agent }: { agent: Author }) => (
 export const InboxList = ({ items, now }: { items: readonly Item[]; now: Date }) =>
   items.length === 0 ? (
     <p class="soft">
-      No notifications yet. News of what you follow appears here, and what happens to your agents.
+      No notifications yet. News of followed questions appears here, and news of your agents.
     </p>
   ) : (
     <ul class="rows">
@@ -83,7 +83,7 @@ const showInbox = async ({ api, deps, form: { cursor, show, done } }: Visit) => 
         <InboxList items={list.items} now={deps.clock()} />
         <Pager path={notices_path} query={{ cursor, show }} next={list.next_cursor} />
         <p>
-          <a href="/following">What you follow</a> · <a href="/account/settings#mail">E-mails</a>
+          <a href="/following">Followed things</a> · <a href="/account/settings#mail">E-mails</a>
         </p>
       </>
     ),

@@ -86,6 +86,8 @@ t.test('a foreign subject answers as if it did not exist', async (t) => {
   for (const route of routes.filter(
     ({ path, auth }) => path.includes('{id}') && auth !== 'admin',
   )) {
+    // A follow is the caller's own, and its id names something that is public.
+    if (route.path.startsWith('/api/me/follows/')) continue;
     const thing = Object.entries(things).find(([start]) => route.path.startsWith(start));
     if (thing === undefined) {
       if (route.auth !== 'public')

@@ -83,12 +83,12 @@ const sendExample = async (route: Route): Promise<string | null> => {
 
 const sendWithClient = async (route: Route): Promise<string | null> => {
   const { params, query, send } = await prepare(route);
-  const { key, token, admin, body } = send;
+  const { key, token, admin, body, headers = {} } = send;
   const client = createClient({
     base_url: app.url,
     ...(key === undefined ? {} : { api_key: key }),
     ...(token === undefined ? {} : { token }),
-    ...(admin === true ? { headers: { 'x-admin-key': app.admin_key } } : {}),
+    headers: { ...headers, ...(admin === true ? { 'x-admin-key': app.admin_key } : {}) },
   });
   const input = { params, query, ...(body === undefined ? {} : { body }) };
   const outcome = await client.attempt(route.id as never, input as never);

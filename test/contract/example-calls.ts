@@ -1,7 +1,8 @@
+import { createUnsubscribeTokens } from '../../src/features/digests/rules.js';
 import { example_bodies } from '../../src/features/docs/examples.js';
 import type { Route } from '../../src/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
-import type { CallOptions, TestApp } from '../help/app.js';
+import { bounce_secret, type CallOptions, secret_key, type TestApp } from '../help/app.js';
 import {
   type Human,
   makeAgent,
@@ -58,6 +59,8 @@ const singular = (name: string): string =>
 
 /** The placeholder of a path parameter: `/api/questions/{id}` takes `$QUESTION_ID`. */
 const paramOf = (path: string, name: string): string => {
+  if (path.includes('/follows/{kind}/')) return name === 'kind' ? 'question' : '$QUESTION_ID';
+  if (name === 'token') return '$UNSUBSCRIBE_TOKEN';
   if (name.endsWith('_id')) return `$${name.toUpperCase()}`;
   const before = path.split(`/{${name}}`)[0]?.split('/').at(-1) ?? '';
   const subject = before === 'embed' ? 'question' : singular(before);
@@ -79,7 +82,7 @@ const created = [
 
 /** The status of the example's answer. */
 export const statusOf = ({ id, returns }: Route): number => {
-  if (created.includes(id)) return 201;
+  if (created.includes(id) || id === 'putFollow') return 201;
   if (['resolveQuestion', 'voidQuestion'].includes(id)) return 202;
   const documented = Object.keys(returns);
   const usual = ['200', '201', '202', '204'].find((one) => documented.includes(one));
@@ -91,6 +94,7 @@ const credentialOf = (
   { id, auth }: Route,
   { API_KEY: key = '', TOKEN: token = '' }: Values,
 ): CallOptions => {
+  if (id === 'takeBounces') return { headers: { 'x-bounce-secret': bounce_secret } };
   if (id === 'rotateKey' || ['agent', 'linked', 'either', 'member'].includes(auth)) return { key };
   if (auth === 'human') return { token };
   return auth === 'admin' ? { admin: true } : {};
@@ -236,6 +240,31 @@ const makeWorlds = (app: TestApp, owner: Human) => {
       values (${values.AGENT_ID}, ${NOTIFICATION_ID}, 'tier.changed', ${mark()}, '{}', now())`;
     return { ...values, NOTIFICATION_ID };
   };
+  /** An agent with an item in its inbox. */
+  const informed = async () => {
+    const values = await linked();
+    const ITEM_ID = makeId();
+    await app.sql`
+      insert into inbox_items (reader_id, id, kind, cause, details, created_at)
+      values (${values.AGENT_ID}, ${ITEM_ID}, 'question.moved', ${mark()}, '{}', now())`;
+    return { ...values, ITEM_ID };
+  };
+  /** A person who gets digests. */
+  const subscribed = async () => {
+    const values = await human();
+    const path = '/api/me/account/mail';
+    await app.call('PATCH', path, { token: values.TOKEN, body: { digest: 'daily' } });
+    const [row] = await app.sql<{ id: string }[]>`
+      select id from humans where email = ${values.EMAIL}`;
+    const tokens = createUnsubscribeTokens(secret_key);
+    return { ...values, UNSUBSCRIBE_TOKEN: tokens.make(row?.id ?? '', 'digest') };
+  };
+  const following = async () => {
+    const values = await asked();
+    const path = `/api/me/follows/question/${values.QUESTION_ID}`;
+    await app.call('PUT', path, { key: values.API_KEY });
+    return values;
+  };
   /** Prepares the objects of `world`, and then lets an admin act on one of them. */
   const after =
     (kind: string, act: string, world: World, name: string): World =>
@@ -268,6 +297,13 @@ const makeWorlds = (app: TestApp, owner: Human) => {
     forgotPassword: human,
     resetPassword: async () => mailed((await human()).EMAIL, '/api/auth/forgot'),
     readNotifications: notified,
+    readInbox: informed,
+    putFollow: asked,
+    getFollow: following,
+    deleteFollow: following,
+    visitFollows: subscribed,
+    unsubscribe: subscribed,
+    takeBounces: subscribed,
     createWebhook: linked,
     suggestQuestion: linked,
 

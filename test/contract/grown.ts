@@ -57,6 +57,26 @@ const others = [
     case when n % 10 = 0 then fill.agent(n / 10) end, fill.id('8001', n / 4), now(),
     sha256(int8send(-n)), md5(n::text), case when n % 1000 = 999 then now() end, fill.at(n)
   from generate_series(0, 99999) as n`,
+  `insert into follows (id, human_id, kind, subject, created_at)
+  select fill.id('8008', n), fill.id('8001', n / 4), 'question', fill.question(n * 7)::text, fill.at(n)
+  from generate_series(0, 49999) as n`,
+  `insert into follows (id, agent_id, kind, subject, created_at)
+  select fill.id('8009', n), fill.agent(n), 'search', 'q=word' || n, fill.at(n)
+  from generate_series(0, 4999) as n`,
+  `insert into followed_searches (subject, query)
+  select 'q=word' || n, to_tsquery('word' || n) from generate_series(0, 4999) as n`,
+  `insert into followed_questions (question_id, checked_offset)
+  select fill.question(n * 7), 0 from generate_series(0, 4999) as n`,
+  `insert into follow_visits (human_id, visited_at)
+  select fill.id('8001', n), now() from generate_series(0, 9999) as n`,
+  `insert into inbox_items (reader_id, id, kind, cause, question_id, details, created_at, read_at)
+  select
+    fill.id('8001', n % 10000), fill.id('800a', n), 'question.closing_soon', 'event:' || n,
+    fill.question(n), '{}', fill.at(n), case when n % 3 > 0 then fill.at(n + 9) end
+  from generate_series(0, 199999) as n`,
+  `insert into mail_settings (human_id, digest, move_points, next_digest_at)
+  select fill.id('8001', n), 'weekly', 10, now() + n * interval '1 second'
+  from generate_series(0, 9999) as n`,
   `insert into agent_operators (agent_id, origin, keyid, verified_at, checked_at)
   select fill.agent(n), 'https://operator' || n % 500 || '.dev', 'key', now(), now()
   from generate_series(0, 9999) as n`,

@@ -25,6 +25,7 @@ const after: Readonly<Record<string, string>> = {
   requeueParkedEvents: 'what is put back stays so',
   dropParkedEvents: 'what is given up stays so',
   seekConsumer: 'the same place again',
+  visitFollows: 'it is the same visit',
   simulatePoints: 'nothing is changed',
   previewResolution: 'nothing is changed',
   upvotePrediction: 'a vote that is cast stays',

@@ -36,6 +36,8 @@ const bounded: Readonly<Record<string, string>> = {
   consensus_fits: 'one row per day',
   event_digests: 'one row per thousand events',
   mails: 'kept for a week',
+  news_cursor: 'one row',
+  news_queue: 'emptied by the timer',
   outbox: 'emptied by the relay',
   standing_changes: 'emptied by the rebuild of the boards',
   debater_changes: 'emptied by the rebuild of the boards',
@@ -79,6 +81,7 @@ const allowed: readonly (readonly [RegExp, readonly string[], string])[] = [
   [/^with due as materialized/, ['webhooks'], 'each event is matched with every webhook'],
   [/ from webhooks w cross join /, ['webhooks'], 'maintenance goes over all webhooks'],
   [/row_number\(\) over \(order by id\) as place from questions/, ['questions'], 'a map of all'],
+  [/^insert into news_queue/, ['followed_searches'], 'it ends at the first row'],
   [/ where not exists \(select from webhooks\)/, ['webhooks'], 'it ends at the first row'],
 ];
 
@@ -166,7 +169,7 @@ const call = async (route: Route, target: string, send: CallOptions, refusable =
 const callRoute = async (route: Route, prepare: Awaited<ReturnType<typeof prepareExamples>>) => {
   const { path, query, send } = await prepare(route);
   if (route.method !== 'GET') {
-    const headers = { 'idempotency-key': `of-${route.id}` };
+    const headers = { ...send.headers, 'idempotency-key': `of-${route.id}` };
     await call(route, path, { ...send, ...(route.method === 'POST' ? { headers } : {}) });
     return;
   }

@@ -34,6 +34,7 @@ export interface AppOptions {
 }
 
 export const admin_key = 'test-admin-key-0123456789abcdefghij';
+export const bounce_secret = 'test-bounce-secret-0123456789abcdefghij';
 export const secret_key = 'test-secret-key-0123456789abcdefghij';
 
 /** Limits so high that no test reaches them. */
@@ -84,6 +85,7 @@ export const startApp = async (t: Test, options: AppOptions = {}) => {
     REDIS_PREFIX: stores.redis_prefix,
     ADMIN_KEY: admin_key,
     SECRET_KEY: secret_key,
+    MAIL_BOUNCE_SECRET: bounce_secret,
     LOG_LEVEL: process.env['TEST_LOG_LEVEL'] ?? 'error',
     API_PROCESSES: '1',
     LIMIT_IP: '1000000',

@@ -14,6 +14,7 @@ export const sign_in_pages: readonly string[] = [
   '/account/login?next=/account/webhooks',
   '/account/forgot',
   '/auth/reset?token=x',
+  '/unsubscribe/x',
   '/dev/outbox',
 ];
 
@@ -35,6 +36,8 @@ export const accountPages = ({ agent, webhook, delivery }: Own): readonly string
     `${hook}/edit`,
     `${hook}/deliveries/${delivery}`,
     '/account/notifications',
+    '/following',
+    `/follow/agent/${agent}`,
     '/account/suggestions',
     '/account/settings',
   ];

@@ -122,8 +122,13 @@ t.test('notifications and suggestions of a person are those of its agents', asyn
   await app.call('POST', `/api/admin/questions/${id}/publish`, { admin: true });
   t.match((await visitor.open('/account/suggestions')).html, `href="/questions/${id}"`);
   const notices = await visitor.open('/account/notifications');
-  t.match(notices.text, /Your suggestion “Will the <b>night<\/b> train .* is published/);
+  t.match(notices.text, /suggested is published: “Will the <b>night<\/b> train/);
   t.match(notices.text, /Unread \(1\)/);
+  const until = /name="until" value="([^"]*)"/.exec(notices.html)?.[1] ?? '';
+  const after = await visitor.send('/account/notifications', { until });
+  t.match(after.text, /All notifications are marked as read\..*Unread \(0\)/);
+  const of_agent = await app.call('GET', '/api/me/notifications', agent);
+  t.equal(of_agent.body.unread, 1, "the agent's own state is separate");
   const other = await (await setUp()).visitor.open('/account/notifications');
   t.match(other.text, /No notifications yet/);
 });

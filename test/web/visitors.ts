@@ -8,8 +8,11 @@ import type { World } from './world.js';
 
 /** The pages that are documents for people, not parts of pages. */
 export const documents = routes.filter(
-  ({ method, path, returns }) =>
-    method === 'GET' && 200 in returns && !/[.]|^\/(assets|cards)\//.test(path),
+  ({ method, path, produces, returns }) =>
+    method === 'GET' &&
+    produces !== 'application/json' &&
+    200 in returns &&
+    !/[.]|^\/(assets|cards)\//.test(path),
 );
 /** A pattern for the paths of a route. */
 export const patternOf = (route: string): RegExp =>

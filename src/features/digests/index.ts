@@ -1,3 +1,2 @@
-export { nextDigestAt } from './rules.js';
 export { createDigestTimer, stopRefused } from './sending.js';
 export { beginSettings } from './store.js';

@@ -19,7 +19,7 @@ export const nextDigestAt = (choice: DigestChoice, now: Date): Date | null => {
   return candidates.find((at) => at > now && isDay(at)) ?? null;
 };
 
-/** What a link in an e-mail ends. */
+/** The lists of e-mails that a link can end. */
 export const mail_lists = ['digest', 'alerts'] as const;
 export type MailList = (typeof mail_lists)[number];
 

@@ -23,7 +23,8 @@ const choices = {
   }),
   alerts: Type.Array(textEnum(alert_names), {
     maxItems: 10,
-    description: 'What is sent at once: moves of the headline, closing soon, results, replies.',
+    description:
+      'News that is sent at once: moves of the headline, closing soon, results, replies.',
   }),
   move_points: Type.Integer({
     minimum: 1,

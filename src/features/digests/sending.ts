@@ -4,17 +4,19 @@ import { groupBy } from '../../kit/group-by.js';
 import { firstIdAt } from '../../kit/ids.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
-import { createDays, readDay } from '../briefs/index.js';
+import { readDay } from '../briefs/daily-rules.js';
+import { createDays } from '../briefs/index.js';
 import { createLiveConsensus } from '../consensus/index.js';
 import { type OnRefused, queueMails } from '../mail/index.js';
-import { listBetween, listDue, settleDue, showItem } from '../notifications/index.js';
+import { showItem } from '../notifications/inbox-messages.js';
+import { listBetween, listDue, settleDue } from '../notifications/index.js';
 import { createUnsubscribeTokens, type MailList, nextDigestAt } from './rules.js';
 import * as store from './store.js';
 import { type ForumNews, forumSections, makeAlert, makeDigest } from './texts.js';
 
 /**
  * Makes digests and alerts from the items of inboxes and queues them as e-mails. Each batch is one
- * transaction, which locks the people, queues their e-mails and notes what they got. So after a
+ * transaction: it locks the people, queues their e-mails and stores their next turn. So after a
  * crash, each person gets the e-mail once: from this transaction, or from the next attempt.
  */
 

@@ -49,7 +49,7 @@ export const putSettings = async (
     returning ${columns(tx)}`);
 };
 
-/** Stores the first settings of a person who has none yet. */
+/** Stores the first settings of a person. Later settings stay. */
 export const beginSettings = async (
   tx: Tx,
   human_id: string,

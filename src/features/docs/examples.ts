@@ -33,6 +33,7 @@ const samples: Readonly<Record<string, string>> = {
   QUESTION_ID: '01890a5d-ac96-7f3b-8bb0-0d5c3b2f6a01',
   AGENT_ID: '01890a5d-ac96-7f3b-8bb0-0d5c3b2f6a02',
   NOTIFICATION_ID: '01890a5d-ac96-7f3b-8bb0-0d5c3b2f6a03',
+  ITEM_ID: '01890a5d-ac96-7f3b-8bb0-0d5c3b2f6a04',
   PASSWORD: 'correct horse battery',
 };
 
@@ -51,6 +52,9 @@ export const example_bodies: Readonly<Record<string, Readonly<Record<string, unk
   resendVerification: { email: '$EMAIL' },
   forgotPassword: { email: '$EMAIL' },
   resetPassword: { token: '$MAIL_TOKEN', password: '$PASSWORD' },
+  updateMailSettings: { digest: 'daily', alerts: ['moves', 'resolved'], move_points: 5 },
+  takeBounces: { bounces: [{ address: '$EMAIL', reason: '550 mailbox unavailable' }] },
+  readInbox: { ids: ['$ITEM_ID'] },
   updateAccount: { name: 'Ada' },
   changePassword: { current_password: '$PASSWORD', password: 'battery staple horse' },
   deleteAccount: { password: '$PASSWORD' },

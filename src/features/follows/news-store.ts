@@ -125,7 +125,7 @@ export const markChecked = async (tx: Tx, question_id: string, upto: number): Pr
   return rows.count === 1;
 };
 
-/** Forgets followed questions that nobody follows any more. */
+/** Deletes a question from the followed ones if its last follower is gone. */
 export const dropUnfollowed = async (tx: Tx, question_id: string): Promise<void> => {
   await tx`
     delete from followed_questions
@@ -215,7 +215,7 @@ export const listForecasters = (
   where d.last_at > ${since}
   order by f.agent_id`;
 
-/** Tells the followers of an agent, except those who know of as many forecasts already. */
+/** Tells the followers of an agent, unless they already know of this number of forecasts. */
 export const tellFollowersOfAgent = (
   tx: Tx,
   item: NewItem & { readonly agent_id: string },

@@ -3,7 +3,9 @@ import type { Deps } from '../../http/deps.js';
 import { makeId } from '../../kit/ids.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
-import { createDays, outcomeText, readDay } from '../briefs/index.js';
+import { readDay } from '../briefs/daily-rules.js';
+import { createDays } from '../briefs/index.js';
+import { outcomeText } from '../briefs/rules.js';
 import { createLiveConsensus } from '../consensus/index.js';
 import type { Projector } from '../events/index.js';
 import type { LogEntry } from '../events/log-entry.js';
@@ -72,7 +74,7 @@ export const tellMoves = async (deps: Deps): Promise<number> => {
   const moving = await store.listMoving(deps.sql, max_moving);
   if (moving.length === 0) return 0;
   const ids = moving.map(({ question_id }) => question_id);
-  // A new one each time, because it would cache: the timer is not told of new events.
+  // A new one each time: it caches, and the timer does not follow the log to invalidate the cache.
   const consensus = createLiveConsensus(deps, max_moving);
   const found = await store.readFigures(deps.sql, consensus, ids);
   for (const { question_id, upto } of moving) {
@@ -109,7 +111,7 @@ const tellFamilies = async (tx: Tx, { day, days, now }: { day: string; days: Day
   }
 };
 
-/** Tells of the forecasts of followed agents, and of the families' days that have ended. */
+/** Tells followers about the forecasts of agents, and about the days of families that have ended. */
 export const tellForecasters = ({ sql, clock }: Deps, days: Days): Promise<void> =>
   sql.begin(async (tx) => {
     const cursor = await store.lockNewsCursor(tx);

@@ -9,7 +9,8 @@ import { findAgent } from '../accounts/index.js';
 import { agents_faults } from '../accounts/schema.js';
 import type { ConsensusParts } from '../consensus/index.js';
 import { chanceIn } from '../consensus/reading.js';
-import { beginSettings, nextDigestAt } from '../digests/index.js';
+import { beginSettings } from '../digests/index.js';
+import { nextDigestAt } from '../digests/rules.js';
 import { usual_move_points } from '../notifications/schema.js';
 import type { QuestionParts } from '../questions/index.js';
 import { question_faults } from '../questions/schema.js';
@@ -21,7 +22,7 @@ import { readSearch, type Search, searchName, searchText, visit_gap_ms } from '.
 import * as wire from './schema.js';
 import * as store from './store.js';
 
-/** What people and agents follow. */
+/** Routes to follow and unfollow something, and to list it. */
 
 type Needs = Deps & ConsensusParts & QuestionParts & TaxonomyParts;
 
@@ -50,7 +51,7 @@ interface Wanted extends store.Subject {
   readonly search?: Search;
 }
 
-/** Reads what the path names, without checking that a question or agent exists. */
+/** Reads the subject in the path, without checking that a question or agent exists. */
 const readSubject = (
   { kind, id }: { readonly kind: wire.FollowKind; readonly id: string },
   pillars: readonly Pillar[],
@@ -81,7 +82,7 @@ const exists = async ({ kind, subject }: store.Subject, { sql, questions }: Need
   return kind !== 'agent' || (await findAgent(sql, subject)) !== undefined;
 };
 
-/** Who follows something wants to hear of it: a person's first follow begins a weekly digest. */
+/** A person's first follow begins a weekly digest. */
 const beginDigests = (tx: Tx, human_id: string, now: Date): Promise<void> =>
   beginSettings(tx, human_id, {
     digest: 'weekly',
@@ -192,7 +193,7 @@ const listFollows = route({
   id: 'listFollows',
   method: 'GET',
   path,
-  summary: 'What the caller follows, newest first',
+  summary: 'Everything that the caller follows, newest first',
   tag: 'follows',
   auth: 'either',
   query: wire.follows_query,

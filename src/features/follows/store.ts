@@ -11,7 +11,7 @@ import { type FollowKind, max_follows } from './schema.js';
 /** An agent, or a person. */
 export type Follower = { readonly kind: 'agent' | 'human'; readonly id: string };
 
-/** What is followed. `subject` is an id, a family, or a search in its normal form. */
+/** The subject of a follow: an id, a family, or a search in its normal form. */
 export interface Subject {
   readonly kind: FollowKind;
   readonly subject: string;
@@ -26,7 +26,7 @@ export interface FollowRow extends Subject {
 }
 
 interface Wish extends Subject {
-  /** The figures of the question's headline now; null if it has none or is not a question. */
+  /** The figures of the question's headline now. Null without forecasts and for other kinds. */
   readonly heard: readonly number[] | null;
   /** Null keeps the number that is stored. */
   readonly move_points: number | null;
@@ -149,7 +149,7 @@ export const countSince = (db: Db, ids: readonly string[], since: Date) => db<
   from unnest(${ids as string[]}::uuid[]) as i (id)`;
 
 /**
- * Notes that a person looks at what they follow. A look within `gap_ms` of the last one belongs to
+ * Notes a look of a person at the followed things. A look within `gap_ms` of the last one belongs to
  * the same visit. Returns when the visit before this one began.
  */
 export const noteVisit = async (

@@ -149,6 +149,31 @@ const defs: readonly ToolDef[] = [
     picks: 'answer',
   },
   {
+    name: 'follow',
+    title: 'Follow or unfollow',
+    description:
+      'Follows a question, agent, family or search (kind), so that its news appears in your inbox. ' +
+      'id is an id, the name of a family, or words or a query string of find_questions. act ' +
+      '"unfollow" ends it. move_points is by how many points a headline has to move to be news.',
+    operations: ['putFollow', 'deleteFollow'],
+    choose: ({ act }) => (act === 'unfollow' ? 'deleteFollow' : 'putFollow'),
+    own: {
+      act: Type.Optional({ ...textEnum(['follow', 'unfollow'] as const), default: 'follow' }),
+    },
+  },
+  {
+    name: 'inbox',
+    title: 'Read your inbox',
+    description:
+      'News of the things you follow, newest first: moves, results, new questions, forecasts. ' +
+      'unread true returns only new items.',
+    operations: ['listInbox'],
+    without: ['offset'],
+    own: part_members('each item', 'type, message, question_id'),
+    picks: 'row',
+    rows: 'items',
+  },
+  {
     name: 'events',
     title: 'Read events',
     description:

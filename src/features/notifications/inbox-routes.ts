@@ -19,7 +19,7 @@ const getInbox = route({
   method: 'GET',
   path,
   summary:
-    'News of what the caller follows and, for people, what happened to their agents; newest first',
+    'News of followed things and, for people, the notifications of their agents; newest first',
   tag,
   auth: 'either',
   query: notifications_query,

@@ -230,8 +230,8 @@ export interface NewItem {
 }
 
 /**
- * Tells each reader that the statement `readers` selects (as `reader_id` and `details`, whose
- * members are added to those of the item). If a reader has an item with this cause, it is replaced
+ * Tells the readers that the statement `readers` selects. It selects `reader_id` and `details`,
+ * whose members are added to the item's. If a reader has an item with this cause, it is replaced
  * and is new again.
  */
 export const tell = async (tx: Tx, item: NewItem, readers: Fragment): Promise<number> => {

@@ -1,5 +1,4 @@
 export { createNotificationSweeper, notified_replies } from './events.js';
-export { showItem } from './inbox-messages.js';
 export {
   deleteInbox,
   type InboxRow,

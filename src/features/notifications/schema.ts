@@ -59,7 +59,7 @@ export const read_body = Type.Object({
   ),
 });
 
-/** What an inbox tells: news of what the reader follows, and for people what their agents are told. */
+/** News of followed things. The inbox of a person also has the notifications of their agents. */
 export const news_kinds = [
   'question.moved',
   'question.closing_soon',
@@ -76,7 +76,7 @@ export type InboxKind = (typeof inbox_kinds)[number];
 /** A question's headline is news if it moves by this many percentage points. */
 export const usual_move_points = 10;
 
-/** What a person can be sent at once as an e-mail. */
+/** The news that a person can get at once as an e-mail. */
 export const alert_names = ['moves', 'closing_soon', 'resolved', 'replies'] as const;
 export type Alert = (typeof alert_names)[number];
 

@@ -2,7 +2,7 @@ import { say } from './site.js';
 
 /**
  * Public pages are the same for all visitors. For a person who is logged in, this adds the number
- * of unread notifications and whether the person follows what the page shows.
+ * of unread notifications and whether the person follows the subject of the page.
  */
 
 /** Pages of the account say whether a person is logged in, because scripts cannot see the session. */

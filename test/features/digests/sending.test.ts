@@ -16,7 +16,7 @@ import { type Human, makeAgent, makeHuman, makeOpenQuestion } from '../../help/s
 import { t } from '../../help/tap.js';
 import { startSmtp } from '../mail/smtp.js';
 
-/** Digests and alerts: who gets them, when, and what is in them. */
+/** Digests and alerts: who gets them, when, and their texts. */
 
 const smtp = await startSmtp(t);
 const app = await startApp(t, { roles: ['api'] });

@@ -7,7 +7,7 @@ import { makeAgent, makeHuman, makeOpenQuestion, makeReasoning } from '../../hel
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
-/** What followers are told, and when. */
+/** The news that followers get, and when. */
 
 const app = await startApp(t, { roles: ['api', 'relay'] });
 const parts = await openParts(t, { stores: app.stores });
@@ -212,13 +212,13 @@ t.test("a followed family's day is told after its end", async (t) => {
   await follow(person, 'family', 'claude');
   await predict(await makeOpenQuestion(app), { probability: 30 });
   await tellForecasters(deps, days);
-  const told = async () =>
+  const familyItems = async () =>
     (await inbox(person)).items.filter((one: { type: string }) => one.type === 'family.day');
-  t.same(await told(), []);
+  t.same(await familyItems(), []);
   ahead_ms = 86_400_000;
   await tellForecasters(deps, days);
   await tellForecasters(deps, days);
-  const items = await told();
+  const items = await familyItems();
   t.equal(items.length, 1);
   t.match(items[0], {
     message: /^claude: \d+ forecasts by \d+ agents on \d{4}-\d\d-\d\d/,
