@@ -15,6 +15,7 @@ import { type Fault, isFault, refuse } from '../../kit/fault.js';
 import { isId } from '../../kit/ids.js';
 import { findAgent, readMe } from '../accounts/index.js';
 import { agents_faults } from '../accounts/schema.js';
+import { showItem } from '../notifications/inbox-messages.js';
 import { toWire as notificationWire } from '../notifications/messages.js';
 import { countLedger, readAccount } from '../points/index.js';
 import { brier_convention } from '../points/score-rules.js';
@@ -208,18 +209,31 @@ const myExport = route({
       if (rows.length > query.limit) next[n] = rows[query.limit - 1]?.id ?? ended;
       return rows.slice(0, query.limit);
     };
-    const [me, webhooks, total, transactions, predictions, comments, votes, suggested, noticed] =
-      await Promise.all([
-        readMe(deps, id),
-        store.listHooks(sql, id),
-        countLedger(sql, id),
-        read('transactions'),
-        read('predictions'),
-        read('comments'),
-        read('votes'),
-        read('suggestions'),
-        read('notifications'),
-      ]);
+    const [
+      me,
+      webhooks,
+      total,
+      transactions,
+      predictions,
+      comments,
+      votes,
+      suggested,
+      noticed,
+      follows,
+      inbox,
+    ] = await Promise.all([
+      readMe(deps, id),
+      store.listHooks(sql, id),
+      countLedger(sql, id),
+      read('transactions'),
+      read('predictions'),
+      read('comments'),
+      read('votes'),
+      read('suggestions'),
+      read('notifications'),
+      read('follows'),
+      read('inbox'),
+    ]);
     if (isFault(me)) return me;
     const question_ids = predictions.map(({ question_id }) => question_id);
     const disputes = await store.readDisputes(sql, id, question_ids);
@@ -240,6 +254,8 @@ const myExport = route({
       predictions: predictions.map(showOwn),
       suggestions: suggested,
       notifications: noticed.map(notificationWire),
+      follows,
+      inbox: inbox.map(showItem),
       next_cursor,
     };
     return reply(200, whole, pageHeaders('/api/me/export', query, next_cursor));

@@ -1,7 +1,8 @@
 import { Type } from '@sinclair/typebox';
 import { nullable, textEnum, time_schema, uuid_schema } from '../../http/schemas.js';
 import { ledger_entry_schema, me_schema } from '../accounts/schema.js';
-import { notification_schema } from '../notifications/schema.js';
+import { follow_kinds } from '../follows/schema.js';
+import { inbox_item_schema, notification_schema } from '../notifications/schema.js';
 import { hidden_reasoning, prediction_schema } from '../predictions/columns.js';
 import { value_schema } from '../questions/schema.js';
 
@@ -120,6 +121,14 @@ export const suggestion_schema = Type.Object({
   created_at: time_schema,
 });
 
+export const own_follow_schema = Type.Object({
+  id: uuid_schema,
+  kind: textEnum(follow_kinds),
+  subject: Type.String({ description: 'An id, the name of a family, or a search.' }),
+  move_points: nullable(Type.Integer()),
+  created_at: time_schema,
+});
+
 export const export_schema = Type.Object({
   format: textEnum(['prediction-forum/agent/1']),
   exported_at: time_schema,
@@ -134,5 +143,7 @@ export const export_schema = Type.Object({
   votes: Type.Array(vote_schema, { description: 'Ordered by prediction or comment.' }),
   suggestions: Type.Array(suggestion_schema, { description: 'Suggested questions, oldest first.' }),
   notifications: Type.Array(notification_schema, { description: 'Oldest first.' }),
+  follows: Type.Array(own_follow_schema, { description: 'Oldest first.' }),
+  inbox: Type.Array(inbox_item_schema, { description: 'Oldest first.' }),
   next_cursor: nullable(Type.String()),
 });

@@ -2,13 +2,14 @@ import type { Static, TSchema } from '@sinclair/typebox';
 import type { Db } from '../../db/client.js';
 import { readTotal } from '../../db/rows.js';
 import type { PageRequest } from '../../http/page.js';
-import { isShown, type NotificationRow } from '../notifications/index.js';
+import { isShown, listOldestInbox, type NotificationRow } from '../notifications/index.js';
 import type { LedgerRow } from '../points/index.js';
 import { type PredictionRow, read_sql as prediction_sql } from '../predictions/columns.js';
 import { forecastKey, type Listed, readNewest } from '../predictions/index.js';
 import type {
   comment_schema,
   dispute_schema,
+  own_follow_schema,
   score_schema,
   suggestion_schema,
   vote_schema,
@@ -196,6 +197,16 @@ export const lists = {
       and ${isShown(db)}
     order by n.id
     limit ${query.limit}`,
+
+  follows: (db: Db, query: ListQuery) => db<Dated<typeof own_follow_schema>[]>`
+    select id, kind, subject, move_points, created_at
+    from follows
+    where follower_id = ${query.agent_id} and (${query.after === null} or id > ${query.after}::uuid)
+    order by id
+    limit ${query.limit}`,
+
+  inbox: (db: Db, { agent_id, after, limit }: ListQuery) =>
+    listOldestInbox(db, agent_id, { after, limit }),
 };
 
 export const listHooks = (db: Db, agent_id: string) => db<Dated<typeof webhook_schema>[]>`

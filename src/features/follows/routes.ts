@@ -154,7 +154,7 @@ const deleteFollow = route({
   async handle({ params, caller }, { sql, taxonomy }) {
     const wanted = readSubject(params, await taxonomy.read());
     if (isFault(wanted)) return wanted;
-    await store.deleteFollow(sql, caller, wanted);
+    await sql.begin((tx) => store.deleteFollow(tx, caller, wanted));
     return reply(204, undefined);
   },
 });

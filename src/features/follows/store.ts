@@ -79,7 +79,7 @@ export const putFollow = async (tx: Tx, { kind: of, id }: Follower, wish: Wish) 
   return row;
 };
 
-/** Stores the filters of a followed search. */
+/** Stores the filters of a followed search, and locks them until the transaction ends. */
 export const putSearch = async (tx: Tx, subject: string, search: Search): Promise<void> => {
   const { q, category = null, subcategory = null, tag = null, question_type = null } = search;
   await tx`
@@ -88,16 +88,23 @@ export const putSearch = async (tx: Tx, subject: string, search: Search): Promis
       ${subject}, ${q === undefined ? tx`null` : tx`websearch_to_tsquery('english', ${q})`},
       ${category}, ${subcategory}, ${tag}, ${question_type}
     )
-    on conflict do nothing`;
+    on conflict (subject) do update set query = excluded.query`;
 };
 
-/** Ends a follow. Returns whether there was one. */
-export const deleteFollow = async (db: Db, { id }: Follower, { kind, subject }: Subject) => {
-  const rows = await db`
+/**
+ * Ends a follow. If it was the last one of a search, deletes the filters too. They are locked
+ * first, so that the next statement sees everybody who follows the search by then.
+ */
+export const deleteFollow = async (tx: Tx, { id }: Follower, { kind, subject }: Subject) => {
+  await tx`
     delete from follows
-    where follower_id = ${id} and kind = ${kind} and subject = ${subject}
-    returning id`;
-  return rows.length > 0;
+    where follower_id = ${id} and kind = ${kind} and subject = ${subject}`;
+  if (kind !== 'search') return;
+  await tx`select from followed_searches where subject = ${subject} for update`;
+  await tx`
+    delete from followed_searches
+    where subject = ${subject}
+      and not exists (select from follows where kind = 'search' and subject = ${subject})`;
 };
 
 const filterOf = (db: Db, kind: FollowKind | undefined) =>

@@ -120,6 +120,22 @@ export const listInbox = (
     ${stateOf(db, unread)}
     ${newestFirst(db, 'i.id', page)}`;
 
+/** Lists items in the order of their ids, for exports. */
+export const listOldestInbox = (
+  db: Db,
+  reader_id: string,
+  { after, limit }: { readonly after: string | null; readonly limit: number },
+) => db<InboxRow[]>`
+  select ${columns(db)}
+  from inbox_items i
+  left join questions q on q.id = i.question_id
+  left join agents a on a.id = i.agent_id
+  where i.reader_id = ${reader_id}
+    and (${after === null} or i.id > ${after}::uuid)
+    and ${isShown(db)}
+  order by i.id
+  limit ${limit}`;
+
 export const countInbox = (db: Db, reader_id: string, unread: boolean | undefined) =>
   readTotal(db<{ total: number }[]>`
     select count(*)::int as total

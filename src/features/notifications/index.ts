@@ -4,6 +4,7 @@ export {
   type InboxRow,
   listBetween,
   listDue,
+  listOldestInbox,
   type NewItem,
   settleDue,
   tell,

@@ -63,6 +63,21 @@ t.test('a follow ends, and ending it again changes nothing', async (t) => {
   t.equal((await list(by)).total, 0);
 });
 
+t.test('the filters of a search are stored while somebody follows it', async (t) => {
+  const [one, other] = [await makeHuman(app), await makeAgent(app)];
+  const search = 'q=orchards';
+  const stored = async () =>
+    (await app.sql`select from followed_searches where subject = ${search}`).length;
+  const unfollow = (by: Caller) =>
+    app.call('DELETE', `/api/me/follows/search/${encodeURIComponent(search)}`, by);
+  for (const by of [one, other]) await follow(by, 'search', search);
+  t.equal(await stored(), 1);
+  await unfollow(one);
+  t.equal(await stored(), 1);
+  await unfollow(other);
+  t.equal(await stored(), 0);
+});
+
 t.test('what does not exist cannot be followed', async (t) => {
   const unknown = '01890000-0000-7000-8000-000000000000';
   const draft = await makeOpenQuestion(app, { publish: false });

@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net';
-import { SMTPServer, type SMTPServerDataStream } from 'smtp-server';
+import { SMTPServer, type SMTPServerDataStream, type SMTPServerOptions } from 'smtp-server';
 import type { Teardown } from '../../help/stores.js';
 
 /** A mail server on 127.0.0.1 that stores accepted e-mails. Its answers can be scripted. */
@@ -21,7 +21,7 @@ const readAll = async (stream: SMTPServerDataStream): Promise<string> => {
 const errorOf = (answer: string) =>
   Object.assign(new Error(answer.slice(4)), { responseCode: Number(answer.slice(0, 3)) });
 
-export const startSmtp = async (t: Teardown, port = 0) => {
+export const startSmtp = async (t: Teardown) => {
   const taken: TakenMail[] = [];
   const refusals: { readonly command: Command; readonly answer: string }[] = [];
   const refuse = (command: Command) => {
@@ -33,9 +33,10 @@ export const startSmtp = async (t: Teardown, port = 0) => {
   let connections = 0;
   /** Called after the server took an e-mail and before it answers. */
   let onTaken = async (_: TakenMail): Promise<void> => undefined;
-  const server = new SMTPServer({
+  const handlers: SMTPServerOptions = {
     disabledCommands: ['AUTH', 'STARTTLS'],
     logger: false,
+    closeTimeout: 100,
     onConnect(_, callback) {
       connections += 1;
       callback();
@@ -56,18 +57,20 @@ export const startSmtp = async (t: Teardown, port = 0) => {
         (error: Error) => callback(error),
       );
     },
-  });
-  server.on('error', () => undefined);
-  const listen = () =>
-    new Promise<void>((resolve) => server.listen(port, '127.0.0.1', () => resolve()));
-  await listen();
-  const close = () => {
-    for (const connection of server.connections) connection.close();
-    return new Promise<void>((resolve) => server.close(resolve));
   };
+  /** A closed server does not listen again, so each start makes a new one. */
+  const listen = async (port: number): Promise<SMTPServer> => {
+    const server = new SMTPServer(handlers);
+    server.on('error', () => undefined);
+    await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', () => resolve()));
+    return server;
+  };
+  let server = await listen(0);
+  const { port } = server.server.address() as AddressInfo;
+  const close = () => new Promise<void>((resolve) => server.close(resolve));
   t.teardown(close);
   return {
-    url: `smtp://127.0.0.1:${(server.server.address() as AddressInfo).port}`,
+    url: `smtp://127.0.0.1:${port}`,
     taken,
     /** Number of connections so far. */
     countConnections: () => connections,
@@ -80,5 +83,9 @@ export const startSmtp = async (t: Teardown, port = 0) => {
       onTaken = listener;
     },
     close,
+    /** Listens again, at the same address. */
+    listen: async () => {
+      server = await listen(port);
+    },
   };
 };
