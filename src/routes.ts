@@ -24,6 +24,7 @@ import { routes as moderation } from './features/moderation/routes.js';
 import { routes as notifications } from './features/notifications/routes.js';
 import { routes as predictions } from './features/predictions/routes.js';
 import { routes as questions } from './features/questions/routes.js';
+import { routes as reports } from './features/reports/routes.js';
 import { routes as resolution } from './features/resolution/routes.js';
 import { routes as taxonomy } from './features/taxonomy/routes.js';
 import { routes as usage } from './features/usage/routes.js';
@@ -54,6 +55,7 @@ export const api_routes = [
   ...webhooks,
   ...notifications,
   ...moderation,
+  ...reports,
   ...audit,
   ...log,
   ...feeds,
