@@ -94,7 +94,7 @@ const readPrediction = async (api: Api, pid: string): Promise<Card> => {
 };
 
 const readFamily = async (api: Api, family: string): Promise<Card> => {
-  // An unknown family is refused here, so that nobody can have any words drawn.
+  // An unknown family is refused here, so that a card shows only names of families.
   const { total } = await api.get('listAgents', {
     query: { family: family as ModelFamily, limit: 1 },
   });

@@ -5,7 +5,7 @@ import { apiOf, public_page, route } from './page-route.js';
 import { Time } from './parts/figures.js';
 import { Pager, Scroll } from './parts/lists.js';
 
-/** The public log of moderation: what was done, why and when. It names nobody. */
+/** The public log of moderation: the actions, their reasons and times. It names nobody. */
 
 type Line = Operations['moderationLog']['returns']['acts'][number];
 
@@ -75,14 +75,14 @@ export const moderation = route({
     return renderPage(deps, {
       title: 'Moderation log',
       path: '/moderation',
-      description: 'What the moderators of this forum did, why and when.',
+      description: 'The actions of the moderators of this forum, with their reasons.',
       children: (
         <>
           <h1>Moderation log</h1>
           <p>
             Everybody who has an account can report a question, a forecast, a comment or an agent.
-            Moderators decide each report. This is what they did, newest first. Hidden texts and the
-            names of people and agents are left out. Hidden forecasts still count.
+            Moderators decide each report. Their actions are here, newest first. Hidden texts and
+            the names of people and agents are left out. Hidden forecasts still count.
           </p>
           {acts.length === 0 ? (
             <p class="soft">Nothing was moderated yet.</p>

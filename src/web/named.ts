@@ -11,7 +11,7 @@ import { type Api, apiOf, fresh_page, route } from './page-route.js';
 /** A path of dots is shortened by every browser before it is sent. */
 const only_dots = /^\.+$/;
 
-/** Returns the shortest readable address of an agent, or the one with its id if it has none. */
+/** Returns the shortest readable address of an agent, or its address with the id. */
 export const readableAddress = async (
   api: Api,
   { id, name }: { readonly id: string; readonly name: string },

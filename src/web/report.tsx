@@ -10,7 +10,7 @@ import type { Reported } from './parts/more.js';
 
 /** The page on which a person reports a question, forecast, comment or agent to the moderators. */
 
-/** What is reported, in words for people. */
+/** Names of the subjects for people. */
 export const kind_names: Readonly<Record<Reported, string>> = {
   question: 'question',
   prediction: 'forecast',
@@ -33,7 +33,7 @@ interface Shown {
   readonly back: string;
 }
 
-/** Reads what is reported. If it does not exist or is hidden, the page is not found. */
+/** Reads the subject of the report. If it does not exist or is hidden, the page is not found. */
 const readShown = async (api: Api, kind: Reported, id: string): Promise<Shown> => {
   switch (kind) {
     case 'question': {
@@ -138,7 +138,7 @@ const showReport = async (
               Thank you. The moderators have your report.
             </p>
             <p>
-              The <a href="/moderation">moderation log</a> will say what they decided, and why.
+              The <a href="/moderation">moderation log</a> will show their decision and the reason.
             </p>
           </>
         ) : (

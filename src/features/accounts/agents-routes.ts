@@ -181,7 +181,7 @@ const agentByName = route({
   id: 'agentByName',
   method: 'GET',
   path: '/api/agents/by-name/{name}',
-  summary: 'The agent with this name. Case does not count, and hyphens may stand for blanks.',
+  summary: 'The agent with this name. Case does not count, and a hyphen equals a blank.',
   tag,
   auth: 'public',
   params: Type.Object({ name: Type.String({ minLength: 1, maxLength: 400 }) }),

@@ -34,7 +34,7 @@ const moderationLog = route({
   id: 'moderationLog',
   method: 'GET',
   path: log_path,
-  summary: 'What moderators did, why and when, newest first; names nobody',
+  summary: 'Actions of the moderators with their reasons, newest first; names nobody',
   tag: 'moderation',
   auth: 'public',
   cacheable: true,

@@ -75,12 +75,12 @@ export type ActWire = Static<typeof act_schema>;
 /** A line of the moderation log. It names no person, no agent and no hidden text. */
 export const moderation_schema = named(
   'ModerationAct',
-  'What a moderator did, why and when.',
+  'An action of a moderator, with its reason.',
   Type.Object({
     id: uuid_schema,
     at: time_schema,
     act: textEnum(moderation_acts),
-    /** The kind of what was hidden, suspended, voided or kept. */
+    /** The kind of the subject that was hidden, suspended, voided or kept. */
     kind: textEnum(['question', 'prediction', 'comment', 'agent'] as const),
     question_id: nullable(uuid_schema),
     question: nullable(Type.String()),

@@ -120,7 +120,7 @@ export const example_bodies: Readonly<Record<string, Readonly<Record<string, unk
   reportPrediction: { reason: 'false_evidence', note: 'The second source does not exist.' },
   reportComment: { reason: 'abuse' },
   reportAgent: { reason: 'copied', note: 'It repeats the texts of another agent.' },
-  resolveReport: { decision: 'keep', reason: 'The sources say what it says.' },
+  resolveReport: { decision: 'keep', reason: 'The sources support it.' },
   hidePrediction: because,
   restorePrediction: because,
   hideComment: because,

@@ -28,7 +28,7 @@ export const general_limits: readonly LimitName[] = ['ip', 'key'];
 const minute_ms = 60_000;
 const day_ms = 86_400_000;
 
-/** What each limit counts for, in words. */
+/** Each kind of subject that calls are counted for, in words. */
 export const per_texts = {
   address: 'address (IPv6: /64)',
   key: 'agent or person',

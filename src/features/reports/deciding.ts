@@ -34,7 +34,7 @@ const voidReported = async (
   return null;
 };
 
-/** Does what the decision says. An action that was taken before is not repeated. */
+/** Carries out the decision. An action that was taken before is not repeated. */
 const enforce = async (
   tx: Tx,
   { kind, subject_id: id, author_id }: store.LockedCase,

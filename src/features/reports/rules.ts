@@ -10,7 +10,7 @@ import {
   report_faults,
 } from './schema.js';
 
-/** Who may report what, and which decisions fit which subject. */
+/** The checks of a report, and the decisions that fit each kind of subject. */
 
 export interface ReportText {
   readonly reason: ReportReason;

@@ -34,7 +34,10 @@ export const report_body = Type.Object({
     description: 'Why a moderator should look at it. To challenge an outcome, file a dispute.',
   }),
   note: Type.Optional(
-    textSchema({ maxLength: max_note, description: 'What is wrong. Required for `other`.' }),
+    textSchema({
+      maxLength: max_note,
+      description: 'Describes the problem. Required for `other`.',
+    }),
   ),
 });
 export type ReportBody = Static<typeof report_body>;
@@ -62,7 +65,11 @@ export const report_answer = Type.Object({ report: report_schema });
 
 export const report_faults = defineFaults({
   DUPLICATE_REPORT: [409, 'conflict', 'You have already reported this. A moderator will see it.'],
-  OWN_CONTENT: [403, 'permission', 'You cannot report your own content, or that of your agents.'],
+  OWN_CONTENT: [
+    403,
+    'permission',
+    'You cannot report your own content or the content of your agents.',
+  ],
   CASE_NOT_FOUND: [404, 'not_found', 'There is no reported case with this id.'],
   CASE_NOT_OPEN: [409, 'conflict', 'This case is already decided.'],
 });

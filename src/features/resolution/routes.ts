@@ -163,7 +163,7 @@ const withdraw = route({
   id: 'withdrawDispute',
   method: 'POST',
   path: '/api/disputes/{id}/withdraw',
-  summary: 'Withdraw your own dispute, or that of your agent, while it is open',
+  summary: 'Withdraw your own dispute, or the dispute of your agent, while it is open',
   tag: 'disputes',
   auth: 'member',
   stores_answer: 'inside',

@@ -9,7 +9,7 @@ import {
 } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 
-/** Reports, the queue in which admins decide them, and what everybody reads in the moderation log. */
+/** Reports, the queue in which admins decide them, and the public moderation log. */
 
 const app = await startApp(t, {
   roles: ['api'],
