@@ -223,6 +223,7 @@ export const settings = {
   LIMIT_PREDICTIONS: limit(120, 'Predictions and revisions per minute by one agent.'),
   LIMIT_COMMENTS: limit(40, 'Comments and replies per minute with one key.'),
   LIMIT_VOTES: limit(120, 'Votes per minute with one key.'),
+  LIMIT_REPORTS: limit(20, 'Reports per day by one person, alone and through agents.'),
   LIMIT_WEBHOOKS: limit(20, 'Webhook changes, tests and replays per minute with one key.'),
   LIMIT_EXPORTS: limit(10, 'Exports per minute from one address.'),
   LIMIT_PICTURES: limit(60, 'PNG pictures per minute from one address.'),

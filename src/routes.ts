@@ -27,6 +27,7 @@ import { inbox_routes as inbox } from './features/notifications/inbox-routes.js'
 import { routes as notifications } from './features/notifications/routes.js';
 import { routes as predictions } from './features/predictions/routes.js';
 import { routes as questions } from './features/questions/routes.js';
+import { routes as reports } from './features/reports/routes.js';
 import { routes as resolution } from './features/resolution/routes.js';
 import { routes as taxonomy } from './features/taxonomy/routes.js';
 import { routes as usage } from './features/usage/routes.js';
@@ -60,6 +61,7 @@ export const api_routes = [
   ...follows,
   ...digests,
   ...moderation,
+  ...reports,
   ...audit,
   ...log,
   ...feeds,

@@ -49,3 +49,7 @@ export const whyNoMember = (caller: Caller): FaultDef | null => {
 /** Returns the id under which limits and logs count this caller; null if anonymous or the admin. */
 export const callerKey = (caller: Caller): string | null =>
   caller.kind === 'agent' || caller.kind === 'human' ? caller.id : null;
+
+/** Like `callerKey`, but linked agents count with their owner. */
+export const ownerKey = (caller: Caller): string | null =>
+  caller.kind === 'agent' ? (caller.owner_id ?? caller.id) : callerKey(caller);

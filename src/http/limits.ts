@@ -295,9 +295,10 @@ export const applyLimits = (
   showLeft(ctx, windows, taken);
   if (taken.allowed) return null;
   const seconds = Math.max(1, Math.ceil(taken.retry_ms / 1000));
-  const { limit, name } = windows[taken.refused] as Window;
+  const { limit, name, window_ms } = windows[taken.refused] as Window;
+  const period = window_ms > 60_000 ? 'day' : 'minute';
   return refuse(common_faults.RATE_LIMITED, {
-    message: `The limit of ${limit} calls per minute (${name}) is used up. Try again in ${seconds} s.`,
+    message: `The limit of ${limit} calls per ${period} (${name}) is used up. Try again in ${seconds} s.`,
     headers: { 'Retry-After': String(seconds) },
   });
 };

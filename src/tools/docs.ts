@@ -3,7 +3,7 @@ import path from 'node:path';
 import { commands } from '../boot/commands.mjs';
 import { type SettingName, settings } from '../config.js';
 import { catalogue } from '../features/events/catalogue.js';
-import { countedBy, type LimitName, limit_table } from '../features/limits/rules.js';
+import { countedBy, type LimitName, limit_table, per_texts } from '../features/limits/rules.js';
 import { describeDeprecation } from '../http/deprecation.js';
 import { faultsOf } from '../http/openapi.js';
 import type { Auth, Route } from '../http/route.js';
@@ -187,8 +187,8 @@ const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
     ['Limit', 'Per minute', 'Per', 'Counts', 'Setting'],
     ...Object.entries(limit_table).map(([name, { setting, per }]) => [
       asCode(name),
-      showNumber(Number(settings[setting].fallback)),
-      per === 'address' ? 'address (IPv6: /64)' : 'agent or person',
+      showNumber(Number(settings[setting].fallback)) + (per === 'owner' ? ' a day' : ''),
+      per_texts[per],
       tellCounted(name as LimitName),
       asCode(setting),
     ]),

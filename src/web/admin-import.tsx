@@ -3,7 +3,7 @@ import type { FaultAnswer } from '../http/inner-call.js';
 import { findInexactProblem } from '../http/validation.js';
 import { renderPage } from './page.js';
 import { type Api, admin_form, admin_page, apiOf, type PageDeps, route } from './page-route.js';
-import { AdminNav } from './parts/admin.js';
+import { AdminNav, countReports } from './parts/admin.js';
 import { countText } from './parts/figures.js';
 import { faultText, TextArea } from './parts/forms.js';
 
@@ -171,7 +171,11 @@ interface Shown {
   readonly results?: readonly Result[];
 }
 
-const showImport = (deps: PageDeps, { text = '', publish = false, read, results }: Shown) =>
+const showImport = async (
+  deps: PageDeps,
+  api: Api,
+  { text = '', publish = false, read, results }: Shown,
+) =>
   renderPage(deps, {
     title: 'Import',
     is_private: true,
@@ -180,7 +184,7 @@ const showImport = (deps: PageDeps, { text = '', publish = false, read, results 
     children: (
       <>
         <h1>Import</h1>
-        <AdminNav here="/admin/import" />
+        <AdminNav here="/admin/import" reports={await countReports(api)} />
         {results !== undefined && <Results results={results} />}
         {read !== undefined && <Found read={read} />}
         <form method="post" action="/admin/import">
@@ -231,7 +235,7 @@ const importPage = route({
   ...admin_page,
   id: 'adminImportPage',
   path: '/admin/import',
-  handle: (_ctx, deps) => showImport(deps, {}),
+  handle: (ctx, deps) => showImport(deps, apiOf(ctx, deps), {}),
 });
 
 const importForm = route({
@@ -248,8 +252,9 @@ const importForm = route({
     const { lines, step } = ctx.body;
     const publish = ctx.body.publish === 'on';
     const read = readLines(lines, publish);
-    if (step !== 'import') return showImport(deps, { text: lines, publish, read });
-    const results = await importAll(apiOf(ctx, deps), read);
+    const api = apiOf(ctx, deps);
+    if (step !== 'import') return showImport(deps, api, { text: lines, publish, read });
+    const results = await importAll(api, read);
     // Only rejected lines go back into the form. The others have been imported.
     const refused = new Set(
       results.flatMap(({ number, status }) => (status === 'refused' ? [number] : [])),
@@ -258,7 +263,7 @@ const importForm = route({
       .split('\n')
       .filter((_, n) => refused.has(n + 1))
       .join('\n');
-    return showImport(deps, { text, results });
+    return showImport(deps, api, { text, results });
   },
 });
 

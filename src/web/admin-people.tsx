@@ -11,7 +11,7 @@ import {
   type PageDeps,
   route,
 } from './page-route.js';
-import { Act, AdminNav, Reason } from './parts/admin.js';
+import { Act, AdminNav, countReports, Reason } from './parts/admin.js';
 import { countText, Family, Time } from './parts/figures.js';
 import { Done, type FormFault } from './parts/forms.js';
 import { Choices, Pager } from './parts/lists.js';
@@ -61,7 +61,7 @@ const showAgents = async (
     children: (
       <>
         <h1>Agents</h1>
-        <AdminNav here="/admin/agents" />
+        <AdminNav here="/admin/agents" reports={await countReports(api)} />
         <Done
           word={done}
           texts={{
@@ -109,7 +109,7 @@ const showAgents = async (
                   danger={!is_suspended}
                   fault={said?.id === one.id ? said.fault : null}
                 >
-                  <Reason id={`reason-${one.id}`} />
+                  <Reason id={`reason-${one.id}`} is_public />
                 </Act>
               </li>
             );
@@ -159,7 +159,8 @@ const peoplePage = route({
   query: Type.Object({ q: optional, cursor: optional }),
   async handle(ctx, deps) {
     const { q, cursor } = ctx.query;
-    const { people, next_cursor } = await apiOf(ctx, deps).get('listPeople', {
+    const api = apiOf(ctx, deps);
+    const { people, next_cursor } = await api.get('listPeople', {
       query: { limit: 50, ...(q && { q }), ...(cursor && { cursor }) },
     });
     return renderPage(deps, {
@@ -169,7 +170,7 @@ const peoplePage = route({
       children: (
         <>
           <h1>People</h1>
-          <AdminNav here="/admin/people" />
+          <AdminNav here="/admin/people" reports={await countReports(api)} />
           <Find path="/admin/people" label="Address begins with" q={q} />
           {people.length === 0 && <p class="soft">No people match.</p>}
           <ul class="plain-list">

@@ -13,7 +13,7 @@ import {
   type PageDeps,
   route,
 } from './page-route.js';
-import { Act, AdminNav, Reason } from './parts/admin.js';
+import { Act, AdminNav, countReports, Reason } from './parts/admin.js';
 import {
   changesOf,
   DraftFields,
@@ -46,7 +46,8 @@ const listPage = route({
     const { done, ...query } = ctx.query;
     const status = statuses.find((one) => one === query.status) ?? 'all';
     const { q, cursor } = query;
-    const { questions, next_cursor } = await apiOf(ctx, deps).get('listAdminQuestions', {
+    const api = apiOf(ctx, deps);
+    const { questions, next_cursor } = await api.get('listAdminQuestions', {
       query: { status, limit: 50, ...(q && { q }), ...(cursor && { cursor }) },
     });
     return renderPage(deps, {
@@ -56,7 +57,7 @@ const listPage = route({
       children: (
         <>
           <h1>Questions</h1>
-          <AdminNav here="/admin/questions" />
+          <AdminNav here="/admin/questions" reports={await countReports(api)} />
           <Done word={done} texts={{ rejected: 'The draft is deleted.' }} />
           <p>
             <a class="button" href="/admin/questions/new">
@@ -115,7 +116,7 @@ const showNew = async (
     children: (
       <>
         <h1>New question</h1>
-        <AdminNav here="/admin/questions" />
+        <AdminNav here="/admin/questions" reports={await countReports(api)} />
         <form class="narrow" method="post" action="/admin/questions/new">
           <FormProblem fault={fault} />
           <DraftFields form={form} taxonomy={taxonomy} fault={fault} />
@@ -288,7 +289,7 @@ const showQuestion = async (
     fault: said?.fault,
     children: (
       <>
-        <AdminNav here="/admin/questions" />
+        <AdminNav here="/admin/questions" reports={await countReports(api)} />
         <p>
           <span class={`pill ${question.status}`}>{question.status}</span>
         </p>

@@ -12,7 +12,7 @@ import {
   type PageDeps,
   route,
 } from './page-route.js';
-import { Act, AdminNav, Reason } from './parts/admin.js';
+import { Act, AdminNav, countReports, Reason } from './parts/admin.js';
 import { countText, Time } from './parts/figures.js';
 import { Done, Field, type FormFault, FormProblem } from './parts/forms.js';
 import { Pager } from './parts/lists.js';
@@ -24,7 +24,7 @@ import { Sources } from './parts/prose.js';
 const shown = 20;
 
 const readQueue = async (api: Api) => {
-  const [drafts, closed, disputes, hidden, audit] = await Promise.all([
+  const [drafts, closed, disputes, hidden, audit, reports] = await Promise.all([
     api.get('listAdminQuestions', { query: { status: 'draft', limit: shown } }),
     api.get('listAdminQuestions', {
       query: { status: 'closed', sort: 'closing_soon', limit: shown },
@@ -32,13 +32,14 @@ const readQueue = async (api: Api) => {
     api.get('listAllDisputes', { query: { status: 'open', limit: shown } }),
     api.get('listHidden', { query: { limit: shown } }),
     api.get('listAudit', { query: { limit: 10 } }),
+    countReports(api),
   ]);
   const ids = [...new Set(disputes.disputes.map(({ question_id }) => question_id))];
   const disputed =
     ids.length === 0
       ? []
       : (await api.get('listAdminQuestions', { query: { ids, limit: shown } })).questions;
-  return { drafts, closed, disputes, hidden, audit, disputed };
+  return { drafts, closed, disputes, hidden, audit, reports, disputed };
 };
 
 type Queue = Awaited<ReturnType<typeof readQueue>>;
@@ -165,7 +166,7 @@ const Hidden = ({ list }: { list: Queue['hidden']['hidden'] }) => (
         <Act action="/admin/content" act="restore" label="Restore">
           <input type="hidden" name="kind" value={one.kind} />
           <input type="hidden" name="subject" value={one.id} />
-          <Reason id={`restore-${one.id}`} />
+          <Reason id={`restore-${one.id}`} is_public />
         </Act>
       </li>
     ))}
@@ -246,7 +247,7 @@ const showQueue = async (
     children: (
       <>
         <h1>Administration</h1>
-        <AdminNav here="/admin" />
+        <AdminNav here="/admin" reports={queue.reports} />
         <Done word={done} texts={done_texts} />
         {is_gone && <FormProblem fault={said.fault} />}
         <Section
@@ -264,6 +265,11 @@ const showQueue = async (
           all="/admin/questions?status=closed"
         >
           <Questions list={closed.questions} when="due" />
+        </Section>
+        <Section title="Reports" total={queue.reports} nothing="No open reports.">
+          <p>
+            <a href="/admin/reports">Decide them</a>
+          </p>
         </Section>
         <Section title="Disputes" total={disputes.total} nothing="No open disputes.">
           {disputes.disputes.map((one) => (
@@ -302,7 +308,7 @@ const showQueue = async (
               </option>
             </select>
           </div>
-          <Reason id="hide-reason" />
+          <Reason id="hide-reason" is_public />
         </Act>
         <h2>Latest actions</h2>
         <Acts acts={queue.audit.acts} />
@@ -389,7 +395,8 @@ const auditPage = route({
   path: '/admin/audit',
   query: Type.Object({ cursor: Type.Optional(Type.String()) }),
   async handle(ctx, deps) {
-    const { acts, next_cursor } = await apiOf(ctx, deps).get('listAudit', {
+    const api = apiOf(ctx, deps);
+    const { acts, next_cursor } = await api.get('listAudit', {
       query: { limit: 100, ...ctx.query },
     });
     return renderPage(deps, {
@@ -399,7 +406,7 @@ const auditPage = route({
       children: (
         <>
           <h1>Audit log</h1>
-          <AdminNav here="/admin/audit" />
+          <AdminNav here="/admin/audit" reports={await countReports(api)} />
           <Acts acts={acts} />
           <Pager path="/admin/audit" query={ctx.query} next={next_cursor} />
         </>

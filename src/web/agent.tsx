@@ -3,6 +3,7 @@ import type { Operations } from '#client/wire.js';
 import { metrics } from '../features/leaderboards/metrics.js';
 import { textEnum, uuid_schema } from '../http/schemas.js';
 import { dayText, grouped, percentText, shortNumber } from '../kit/format.js';
+import { readableAddress } from './named.js';
 import { renderPage } from './page.js';
 import { apiOf, public_page, route } from './page-route.js';
 import {
@@ -17,6 +18,7 @@ import { Ago, countText, Family, familyClass, OperatedBy, Time } from './parts/f
 import { FollowButton } from './parts/follow.js';
 import { MadeAgo } from './parts/forecast.js';
 import { Choices, linkTo, Pager, type Query } from './parts/lists.js';
+import { More } from './parts/more.js';
 import { Heads } from './parts/table.js';
 
 /** The page of an agent: its profile, its record and all its forecasts. */
@@ -395,13 +397,14 @@ export const agent = route({
     const api = apiOf(ctx, deps);
     const params = { id };
     const profile = await api.get('agentProfile', { params });
-    const [points, list, taxonomy] = await Promise.all([
+    const [points, list, taxonomy, address] = await Promise.all([
       api.get('agentPoints', { params }),
       api.get('agentPredictions', {
         params,
         query: { limit: 20, ...(result && { result }), ...(cursor && { cursor }) },
       }),
       api.get('getTaxonomy'),
+      readableAddress(api, profile.agent),
     ]);
     const names = new Map(taxonomy.map(({ slug, name }) => [slug, name]));
     const { agent: about, performance } = profile;
@@ -429,6 +432,11 @@ export const agent = route({
       },
       children: (
         <>
+          <More
+            url={deps.public_url + address}
+            card={`/cards/agents/${id}`}
+            report={{ kind: 'agent', id }}
+          />
           <div data-live="about">
             <About agent={about} />
           </div>

@@ -1,13 +1,15 @@
 import { Type } from '@sinclair/typebox';
 import type { Operations } from '#client/wire.js';
 import { metrics } from '../features/leaderboards/metrics.js';
+import type { ModelFamily } from '../features/taxonomy/model-family.js';
 import { replyPng } from '../http/reply-png.js';
 import { dayText, percentText } from '../kit/format.js';
 import { type Card, card_size, drawCard } from '../kit/svg-card.js';
 import { fitPercent, percentAxis, timeAxis } from '../kit/svg-chart.js';
 import { type Api, apiOf, fresh_page, route } from './page-route.js';
 import { countText } from './parts/figures.js';
-import { forecastText, outcomeText } from './parts/question-row.js';
+import { positionText } from './parts/forecast.js';
+import { forecastText, outcomeText, valueText } from './parts/question-row.js';
 
 /** The pictures that other sites show with a link to a page. */
 
@@ -70,6 +72,43 @@ const readAgent = async (api: Api, id: string): Promise<Card> => {
     title: agent.name,
     figure: value === null ? '–' : show(value),
     caption: `Brier score${range} · ${countText(resolved, 'resolved forecast')}`,
+  };
+};
+
+const readPrediction = async (api: Api, pid: string): Promise<Card> => {
+  const { prediction } = await api.get('getPrediction', { params: { pid } });
+  const { question } = await api.get('getQuestion', {
+    params: { id: prediction.question_id },
+    query: { limit: 1 },
+  });
+  const { quartiles, user_name, model } = prediction;
+  return {
+    label: 'Forecast by an AI agent',
+    title: question.question,
+    figure:
+      quartiles === null
+        ? positionText(prediction, question)
+        : valueText(quartiles[1] ?? 0, question),
+    caption: `${quartiles === null ? '' : 'median · '}${user_name} · ${model}`,
+  };
+};
+
+const readFamily = async (api: Api, family: string): Promise<Card> => {
+  // An unknown family is refused here, so that a card shows only names of families.
+  const { total } = await api.get('listAgents', {
+    query: { family: family as ModelFamily, limit: 1 },
+  });
+  const query = { by: 'brier', of: 'families', limit: 100 } as const;
+  const { leaderboard } = await api.get('leaderboard', { query });
+  const row = leaderboard.find(({ rank, name }) => rank !== null && name === family);
+  const { show } = metrics.brier;
+  const range =
+    row?.interval == null ? '' : ` (${show(row.interval.low)} to ${show(row.interval.high)})`;
+  return {
+    label: 'Model family',
+    title: family,
+    figure: row === undefined ? '–' : show(row.value),
+    caption: `Brier score${range} · ${countText(total, 'linked agent')}`,
   };
 };
 
@@ -144,6 +183,8 @@ export const cards = [
   cardRoute('homeCard', '/cards/home', readHome),
   cardRoute('questionCard', '/cards/questions/{id}', readQuestion),
   cardRoute('agentCard', '/cards/agents/{id}', readAgent),
+  cardRoute('predictionCard', '/cards/predictions/{id}', readPrediction),
+  cardRoute('familyCard', '/cards/families/{id}', readFamily),
   cardRoute('boardCard', '/cards/leaderboard', readBoard),
   cardRoute('dayCard', '/cards/insights/{id}', readDay),
 ];

@@ -12,6 +12,7 @@ import { scaleOf, Whisker } from './parts/charts.js';
 import { countText, Family, familyClass } from './parts/figures.js';
 import { FollowButton } from './parts/follow.js';
 import { linkTo } from './parts/lists.js';
+import { More } from './parts/more.js';
 import { Heads } from './parts/table.js';
 
 /**
@@ -340,7 +341,13 @@ export const family = route({
       description: `How ${slug} models forecast, compared with the crowd and with other model families.`,
       path: `/families/${slug}`,
       section: 'leaderboard',
-      children: <Body family={slug} read={read} />,
+      card: `/cards/families/${slug}`,
+      children: (
+        <>
+          <More url={`${deps.public_url}/families/${slug}`} card={`/cards/families/${slug}`} />
+          <Body family={slug} read={read} />
+        </>
+      ),
     });
   },
 });

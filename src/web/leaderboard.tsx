@@ -12,6 +12,7 @@ import { type Api, apiOf, public_page, route } from './page-route.js';
 import { countText } from './parts/figures.js';
 import { AgentKindSelect, Select } from './parts/forms.js';
 import { Choices, linkTo, Pager, type Query } from './parts/lists.js';
+import { More } from './parts/more.js';
 
 /** The leaderboard: ranks forecasters by each measure and shows how certain each rank is. */
 
@@ -338,7 +339,13 @@ const leaderboard = route({
       card: '/cards/leaderboard',
       scripts: history === null ? ['compare.js'] : ['chart.js', 'compare.js'],
       children: (
-        <Body {...found} history={history} chosen={chosen} query={query} pillars={pillars} />
+        <>
+          <More
+            url={deps.public_url + linkTo('/leaderboard', query, { cursor: undefined })}
+            card="/cards/leaderboard"
+          />
+          <Body {...found} history={history} chosen={chosen} query={query} pillars={pillars} />
+        </>
       ),
     });
   },

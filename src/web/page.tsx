@@ -192,6 +192,7 @@ const Footer = () => (
       <a href="/status">Status</a>
       <a href="/calibration">Calibration</a>
       <a href="/method">Method</a>
+      <a href="/moderation">Moderation</a>
       <a href="/embed-builder">Embed a question</a>
       <a href="/feed.xml">Feed</a>
       <a href="/docs">API</a>

@@ -16,6 +16,7 @@ import {
   type StatedForecast,
 } from './parts/forecast.js';
 import { Lost, Pager, Scroll } from './parts/lists.js';
+import { More } from './parts/more.js';
 import { Prose, Sources } from './parts/prose.js';
 import { outcomeText, valueText } from './parts/question-row.js';
 import { type PlotLine, type PlotScale, PlotTable, TimeChart } from './parts/time-chart.js';
@@ -317,11 +318,27 @@ const Head = ({ page, now }: { page: Page; now: Date }) => {
   );
 };
 
-const Body = ({ page, cursor, now }: { page: Page; cursor: string | undefined; now: Date }) => {
+const Body = ({
+  page,
+  cursor,
+  public_url,
+  now,
+}: {
+  page: Page;
+  cursor: string | undefined;
+  public_url: string;
+  now: Date;
+}) => {
   const { prediction, replies } = page;
-  const path = `/predictions/${prediction.id}`;
+  const { id } = prediction;
+  const path = `/predictions/${id}`;
   return (
     <article class="question record">
+      <More
+        url={`${public_url}${path}`}
+        card={`/cards${path}`}
+        report={{ kind: 'prediction', id }}
+      />
       <Head page={page} now={now} />
       <section aria-labelledby="reasons-title">
         <h2 id="reasons-title">Reasoning</h2>
@@ -361,11 +378,13 @@ export const prediction = route({
       description: `${prediction.user_name} says ${text} on: ${question.question}`,
       path: `/predictions/${id}`,
       section: 'questions',
-      card: `/cards/questions/${question.id}`,
+      card: `/cards/predictions/${id}`,
       feed: `/questions/${question.id}/feed.xml`,
       live: [`question:${question.id}`],
       scripts: ['chart.js'],
-      children: <Body page={page} cursor={cursor} now={deps.clock()} />,
+      children: (
+        <Body page={page} cursor={cursor} public_url={deps.public_url} now={deps.clock()} />
+      ),
     });
   },
 });

@@ -36,6 +36,8 @@ interface HeroProps {
   readonly question: Question;
   readonly consensus: Consensus;
   readonly brief: Brief;
+  /** True if the resolution can be disputed, or an open dispute withdrawn. */
+  readonly may_dispute: boolean;
 }
 
 const Bars = ({ question, consensus }: Pick<HeroProps, 'question' | 'consensus'>) => (
@@ -48,7 +50,7 @@ const Bars = ({ question, consensus }: Pick<HeroProps, 'question' | 'consensus'>
 );
 
 /** Shown once the question is resolved or voided. */
-const Over = ({ question, consensus, brief }: HeroProps) => {
+const Over = ({ question, consensus, brief, may_dispute }: HeroProps) => {
   const { status, resolved_at, resolution_note } = question;
   const { brier } = brief.resolution;
   return (
@@ -72,6 +74,11 @@ const Over = ({ question, consensus, brief }: HeroProps) => {
         </p>
       )}
       {resolution_note !== null && <Prose text={resolution_note} />}
+      {may_dispute && (
+        <p>
+          <a href={`/questions/${question.id}/dispute`}>Dispute this resolution</a>
+        </p>
+      )}
     </>
   );
 };

@@ -4,12 +4,14 @@ import { question_faults, question_params } from '../features/questions/schema.j
 import { preferredType } from '../http/accept.js';
 import { reply, replyRaw } from '../http/route.js';
 import { grouped, percentText } from '../kit/format.js';
+import { mayDispute } from './dispute.js';
 import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { Threads, treesOf } from './parts/comments.js';
 import { countText, Time } from './parts/figures.js';
 import { type AgentRecord, type Forecast, ForecastItem } from './parts/forecast.js';
 import { Choices, Lost, linkTo, Pager, type Query } from './parts/lists.js';
+import { More } from './parts/more.js';
 import { Prose, Sources } from './parts/prose.js';
 import { forecastText, outcomeText, sideText } from './parts/question-row.js';
 import { ChartSection, ChartTable, Density, readChart } from './question-chart.js';
@@ -453,10 +455,20 @@ const Body = (props: BodyProps) => {
   const has_some = consensus.total_predictions > 0;
   return (
     <article class="question">
+      <More
+        url={`${props.public_url}${path}`}
+        card={`/cards${path}`}
+        report={{ kind: 'question', id: question.id }}
+      />
       <Head question={question} taxonomy={page.taxonomy} now={now} />
       <div class="top-grid">
         <div>
-          <Hero question={question} consensus={consensus} brief={page.brief} />
+          <Hero
+            question={question}
+            consensus={consensus}
+            brief={page.brief}
+            may_dispute={mayDispute(question, page.disputes, now)}
+          />
           {has_some ? (
             <>
               <Density question={question} consensus={consensus} forecasts={dots} />

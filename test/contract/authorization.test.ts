@@ -57,6 +57,8 @@ const makeForeignThings = async () => {
     // Everyone may read a dispute, but only its author may change it.
     '/api/disputes/{id}/withdraw': dispute?.id ?? '',
     '/api/comments/': hidden,
+    // Everyone sees every agent, so a foreign one is one that does not exist.
+    '/api/agents/': makeId(),
   };
 };
 
@@ -68,6 +70,9 @@ const bodies: Readonly<Record<string, unknown>> = {
   updateWebhook: { active: false },
   updateMyAgent: { shows_operator: false },
   predict: { prediction: true, confidence: 60, reasoning: makeReasoning() },
+  reportQuestion: { reason: 'spam' },
+  reportComment: { reason: 'spam' },
+  reportAgent: { reason: 'spam' },
   fileDispute: { reason: 'The report came a day after the deadline of the question.' },
 };
 

@@ -218,6 +218,14 @@ const makeWorlds = (app: TestApp, owner: Human) => {
     const { dispute } = await post(path, { key: values.API_KEY, body });
     return { ...values, DISPUTE_ID: dispute.id as string };
   };
+  const reported = async () => {
+    const { QUESTION_ID } = await question();
+    const { API_KEY } = await linked();
+    const body = { reason: 'spam' };
+    await post(`/api/questions/${QUESTION_ID}/report`, { key: API_KEY, body });
+    const { body: queue } = await app.call('GET', '/api/admin/reports', { admin: true });
+    return { REPORT_ID: queue.cases[0].id as string };
+  };
   /** A webhook with a delivery that is not being sent. */
   const hooked = async () => {
     const values = await linked();
@@ -333,6 +341,12 @@ const makeWorlds = (app: TestApp, owner: Human) => {
     hideComment: commented,
     restoreComment: after('comments', 'hide', commented, 'COMMENT_ID'),
 
+    reportQuestion: asked,
+    reportPrediction: async () => ({ ...(await predicted()), ...(await voter()) }),
+    reportComment: async () => ({ ...(await commented()), ...(await voter()) }),
+    reportAgent: async () => ({ ...(await linked()), ...(await voter()) }),
+    resolveReport: reported,
+
     fileDispute: resolved,
     getDispute: disputed,
     withdrawDispute: disputed,
@@ -357,7 +371,7 @@ const makeWorlds = (app: TestApp, owner: Human) => {
 
 /** A question with a forecast and a comment, an agent, and its owner. */
 const makeCommon = async (app: TestApp, human: Human): Promise<Values> => {
-  const { id, key } = await makeAgent(app, { human });
+  const { id, key, name } = await makeAgent(app, { human });
   const question_id = await makeOpenQuestion(app);
   const path = `/api/questions/${question_id}`;
   const forecast = { prediction: true, confidence: 70, reasoning: makeReasoning() };
@@ -369,6 +383,7 @@ const makeCommon = async (app: TestApp, human: Human): Promise<Values> => {
     PREDICTION_ID: placed.body.prediction.id,
     COMMENT_ID: comment.body.comment.id,
     AGENT_ID: id,
+    BY_NAME_ID: name,
     GUIDE_ID: 'concepts',
     API_KEY: key,
     TOKEN: human.token,

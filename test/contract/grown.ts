@@ -234,8 +234,23 @@ const others = [
     'agent:' || fill.agent(n), 'key-' || n, 'predict', sha256(int8send(n)), 'done',
     fill.id('8010', n), now(), '\\x00'
   from generate_series(0, 99999) as n`,
-  `insert into audit_log (id, at, admin, act, subject_kind, subject_id)
-  select fill.id('8011', n), fill.at(n), 'admin', 'question.resolve', 'question', fill.question(n)::text
+  `insert into report_cases (
+    id, kind, subject_id, question_id, author_id, status, opened_at, decided_at, reason
+  )
+  select
+    fill.id('8012', n), 'prediction', fill.prediction(n), fill.question(n), fill.agent(n),
+    case when n % 100 = 0 then 'open' else 'kept' end, fill.at(n),
+    case when n % 100 > 0 then now() end, case when n % 100 > 0 then 'It is fine.' end
+  from generate_series(0, 19999) as n`,
+  `insert into reports (person_id, subject_id, id, case_id, reason, created_at)
+  select
+    fill.id('8001', (n + n / 20000) % 5000), fill.prediction(n % 20000), fill.id('8013', n),
+    fill.id('8012', n % 20000), 'spam', fill.at(n)
+  from generate_series(0, 39999) as n`,
+  `insert into audit_log (id, at, admin, act, subject_kind, subject_id, is_public)
+  select
+    fill.id('8011', n), fill.at(n), 'admin', 'question.resolve', 'question',
+    fill.question(n)::text, n % 10 = 0
   from generate_series(0, 19999) as n`,
 ];
 

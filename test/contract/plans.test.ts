@@ -49,7 +49,10 @@ const bounded: Readonly<Record<string, string>> = {
 const allowed: readonly (readonly [RegExp, readonly string[], string])[] = [
   [
     /^select count\(\*\)::int(eger)? as total/,
-    ['questions', 'comments', 'disputes', 'agents', 'standings', 'humans', 'audit_log'],
+    [
+      ...['questions', 'comments', 'disputes', 'agents', 'standings', 'humans', 'audit_log'],
+      'report_cases',
+    ],
     'a list tells how many there are',
   ],
   [
@@ -131,6 +134,7 @@ const filters: Readonly<Record<string, readonly string[]>> = {
   limit: ['100'],
   offset: ['20'],
   unread: ['true', 'false'],
+  predicted_on: ['01900000-0000-7000-8003-000000000001'],
 };
 
 const grown_agent = (n: number) => `01900000-0000-7000-8002-00000000000${n}`;

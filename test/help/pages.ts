@@ -18,13 +18,20 @@ export const sign_in_pages: readonly string[] = [
   '/dev/outbox',
 ];
 
-interface Own extends Pick<Shown, 'agent'> {
+interface Own extends Pick<Shown, 'question' | 'agent'> {
+  readonly resolved: string;
   readonly webhook: string;
   readonly delivery: string;
 }
 
 /** Pages that show an account to its user. */
-export const accountPages = ({ agent, webhook, delivery }: Own): readonly string[] => {
+export const accountPages = ({
+  agent,
+  question,
+  resolved,
+  webhook,
+  delivery,
+}: Own): readonly string[] => {
   const hook = `/account/webhooks/${webhook}`;
   return [
     '/account',
@@ -40,6 +47,9 @@ export const accountPages = ({ agent, webhook, delivery }: Own): readonly string
     `/follow/agent/${agent}`,
     '/account/suggestions',
     '/account/settings',
+    `/report?kind=question&id=${question}`,
+    `/report?kind=agent&id=${agent}&done=sent`,
+    `/questions/${resolved}/dispute`,
   ];
 };
 
@@ -50,6 +60,7 @@ export const adminPages = ({ question }: Pick<Shown, 'question'>): readonly stri
   '/admin/questions/new',
   `/admin/questions/${question}`,
   '/admin/import',
+  '/admin/reports',
   '/admin/agents',
   '/admin/people',
   '/admin/audit',
@@ -71,6 +82,7 @@ export const publicPages = ({ question, prediction, agent }: Shown): readonly st
   `/insights/${new Date().toISOString().slice(0, 10)}`,
   '/calibration',
   '/method',
+  '/moderation',
   '/data',
   `/embed-builder?question=${question}`,
   '/status',

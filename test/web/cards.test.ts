@@ -16,7 +16,8 @@ t.test('each public page names a card, which is a PNG of 1200 × 630', async (t)
     range: { min: 0, max: 1_000, unit: 'km' },
   });
   const body = { probability: 73, reasoning: makeReasoning() };
-  await app.call('POST', `/api/questions/${id}/predict`, { key: agent.key, body });
+  const path = `/api/questions/${id}/predict`;
+  const { prediction } = (await app.call('POST', path, { key: agent.key, body })).body;
   const day = new Date().toISOString().slice(0, 10);
   const pages = [
     ['/', '/cards/home'],
@@ -24,6 +25,8 @@ t.test('each public page names a card, which is a PNG of 1200 × 630', async (t)
     [`/questions/${id}`, `/cards/questions/${id}`],
     [`/questions/${numeric}`, `/cards/questions/${numeric}`],
     [`/agents/${agent.id}`, `/cards/agents/${agent.id}`],
+    [`/predictions/${prediction.id}`, `/cards/predictions/${prediction.id}`],
+    ['/families/claude', '/cards/families/claude'],
     ['/leaderboard', '/cards/leaderboard'],
     [`/insights/${day}`, `/cards/insights/${day}`],
   ] as const;
@@ -34,7 +37,13 @@ t.test('each public page names a card, which is a PNG of 1200 × 630', async (t)
     t.equal(png.subarray(1, 4).toString('latin1'), 'PNG', card);
     t.same([png.readUInt32BE(16), png.readUInt32BE(20)], [1_200, 630], card);
   }
-  for (const card of ['questions/no-id', 'agents/no-id', 'insights/2020-99-99']) {
+  for (const card of [
+    'questions/no-id',
+    'agents/no-id',
+    'predictions/no-id',
+    'families/any-words',
+    'insights/2020-99-99',
+  ]) {
     const { status } = await app.call('GET', `/cards/${card}`);
     t.ok(status === 404 || status === 400, `${card}: ${status}`);
   }

@@ -220,6 +220,14 @@ const addWork = async (
   const why = { admin: true, body: { reason: 'It repeats an advertisement.' } };
   await must(app, 'POST', `/api/admin/predictions/${other.id}/hide`, why);
   await must(app, 'POST', `/api/predictions/${voted.id}/upvote`, { key: second?.key ?? '' });
+  const note = 'The second source is about another harbour.';
+  for (const [path, body] of [
+    [`predictions/${voted.id}`, { reason: 'false_evidence', note }],
+    [`agents/${voted.user_id}`, { reason: 'copied' }],
+    [`questions/${question}`, { reason: 'other', note: 'Nobody can know the outcome.' }],
+  ] as const) {
+    await must(app, 'POST', `/api/${path}/report`, { token, body });
+  }
   return {
     delivery: await until('a delivery', async () => {
       const { body } = await app.call('GET', '/api/webhooks', { token });

@@ -32,6 +32,7 @@ const wholeOf = (row: store.AgentRow) => ({
   trust_label: row.owner_id !== null && kindOf(row) === 'agent' ? 'verified' : 'unverified',
   operator: row.operator && { ...row.operator, verified_at: new Date(row.operator.verified_at) },
   owner_linked: row.owner_id !== null,
+  suspended: row.suspended_at !== null,
   predictions_url: `/api/agents/${row.id}/predictions`,
 });
 

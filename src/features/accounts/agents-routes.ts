@@ -31,7 +31,7 @@ import {
   replaceAgentKey,
   unlinkAgent,
 } from './registration.js';
-import { cleanText, digestSecret, parseRoles } from './rules.js';
+import { cleanText, digestSecret, namedAgent, parseRoles } from './rules.js';
 import * as wire from './schema.js';
 
 /** Routes for agents: registration, profile, key, ledger and the link to their owner. */
@@ -174,6 +174,26 @@ const agentProfile = route({
     const found = await readAgent(deps, params.id);
     if (isFault(found)) return found;
     return reply(200, found.profile);
+  },
+});
+
+const agentByName = route({
+  id: 'agentByName',
+  method: 'GET',
+  path: '/api/agents/by-name/{name}',
+  summary: 'The agent with this name. Case does not count, and a hyphen equals a blank.',
+  tag,
+  auth: 'public',
+  params: Type.Object({ name: Type.String({ minLength: 1, maxLength: 400 }) }),
+  absent: wire.agents_faults.AGENT_NOT_FOUND,
+  cacheable: true,
+  returns: { 200: Type.Object({ agent: wire.agent_name_schema }) },
+  faults: [wire.agents_faults.AGENT_NOT_FOUND],
+  async handle({ params }, { reads: sql }) {
+    const name_key = foldName(params.name);
+    const agent = namedAgent(name_key, await store.findBySlug(sql, name_key));
+    if (agent === undefined) return refuse(wire.agents_faults.AGENT_NOT_FOUND);
+    return reply(200, { agent: { id: agent.id, name: agent.name } });
   },
 });
 
@@ -340,7 +360,7 @@ const listMyAgents = route({
   summary: 'The agents linked to the calling person, newest first.',
   tag: 'humans',
   auth: 'human',
-  query: Type.Object(page_query),
+  query: wire.my_agents_query,
   returns: { 200: pageSchema('agents', wire.owned_agent_schema) },
   handle: ({ query, caller: { id } }, { reads: sql }) =>
     replyPage({
@@ -348,8 +368,9 @@ const listMyAgents = route({
       query,
       plural: 'agents',
       show: ownedAgentView,
-      read: (page) => store.readOwned(sql, id, page),
-      count: async () => ({ total: await store.countOwned(sql, id) }),
+      read: (page) =>
+        store.readOwned(sql, { owner_id: id, predicted_on: query.predicted_on }, page),
+      count: async () => ({ total: await store.countOwned(sql, id, query.predicted_on) }),
     }),
 });
 
@@ -437,6 +458,7 @@ export const agent_routes = [
   rotateKey,
   listAgents,
   queryByPost(listAgents, 'queryAgents'),
+  agentByName,
   agentProfile,
   myTransactions,
 ];

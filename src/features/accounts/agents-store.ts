@@ -89,6 +89,22 @@ export const findAgentBy = (db: Db, id: string, name_key: string) =>
   firstRow(db<AgentRow[]>`
     ${selectAgents(db)} where a.id::text = ${id} or a.name_key = ${name_key} limit 1`);
 
+interface Named extends Pick<AgentRow, 'id' | 'name'> {
+  readonly name_key: string;
+}
+
+/**
+ * Finds the agent with this `name_key`, or agents whose name is the same with other blanks, hyphens
+ * and underscores: at most two, which shows that the name is ambiguous.
+ */
+export const findBySlug = (db: Db, name_key: string) =>
+  db<Named[]>`
+    select id, name, name_key
+    from agents
+    where translate(name_key, ' _', '--') = translate(${name_key}, ' _', '--')
+    order by (name_key = ${name_key}) desc
+    limit 2`;
+
 export const findAgents = (db: Db, ids: readonly string[]) => db<AgentRow[]>`
   ${selectAgents(db)} where a.id = any (${ids as string[]}::uuid[])`;
 
@@ -180,17 +196,32 @@ export const lockOwned = async (tx: Tx, id: string, owner_id: string): Promise<b
   return rows.count === 1;
 };
 
-export const readOwned = (db: Db, owner_id: string, page: PageRequest): Promise<AgentRow[]> =>
+/** The condition that agent `a` predicted on a question, if one is given. */
+const hasPredictedOn = (db: Db, question_id: string | undefined) =>
+  question_id === undefined
+    ? db``
+    : db`and exists (
+        select from predictions p where p.question_id = ${question_id} and p.agent_id = a.id
+      )`;
+
+export const readOwned = (
+  db: Db,
+  {
+    owner_id,
+    predicted_on,
+  }: { readonly owner_id: string; readonly predicted_on?: string | undefined },
+  page: PageRequest,
+): Promise<AgentRow[]> =>
   db<AgentRow[]>`
     ${selectAgents(db)}
-    where a.owner_id = ${owner_id}
+    where a.owner_id = ${owner_id} ${hasPredictedOn(db, predicted_on)}
       ${newestFirst(db, 'a.id', page)}`;
 
-export const countOwned = (db: Db, owner_id: string) =>
+export const countOwned = (db: Db, owner_id: string, predicted_on?: string) =>
   readTotal(db<{ total: number }[]>`
     select count(*)::int as total
-    from agents
-    where owner_id = ${owner_id}`);
+    from agents a
+    where a.owner_id = ${owner_id} ${hasPredictedOn(db, predicted_on)}`);
 
 /**
  * Suspends an agent and its key, or restores both if `at` is null. Undefined if the agent does not

@@ -39,6 +39,16 @@ export const cleanName = (
   return { name, name_key: foldName(name) };
 };
 
+/**
+ * Returns the agent that a readable address means, among those whose names differ only in blanks,
+ * hyphens and underscores: the one with exactly this name, or the only one. Undefined otherwise.
+ */
+export const namedAgent = <A extends { readonly name_key: string }>(
+  name_key: string,
+  found: readonly A[],
+): A | undefined =>
+  found.find((one) => one.name_key === name_key) ?? (found.length === 1 ? found[0] : undefined);
+
 /** Returns the model name in NFC, trimmed, 1–100 characters. `MODEL_REQUIRED` if it is blank. */
 export const cleanModel = (raw: string): { readonly model: string } | FaultField => {
   const model = toNormalForm(raw.trim(), 'NFC');

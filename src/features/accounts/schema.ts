@@ -132,6 +132,7 @@ export const owned_agent_schema = named(
     prediction_count: Type.Integer(),
     linked_at: nullable(time_schema),
     shows_operator: Type.Boolean({ description: 'True if the badge of its operator is shown.' }),
+    suspended: Type.Boolean({ description: 'True while an admin has suspended it.' }),
   }),
 );
 
@@ -170,6 +171,15 @@ export const directory_query = Type.Object({
   sort: Type.Optional(textEnum(directory_sorts)),
   ...page_query,
 });
+
+export const my_agents_query = Type.Object({
+  predicted_on: Type.Optional(
+    Type.String({ format: 'uuid', description: 'Only agents that predicted on this question.' }),
+  ),
+  ...page_query,
+});
+
+export const agent_name_schema = Type.Object({ id: uuid_schema, name: Type.String() });
 
 export const listed_agent_schema = named(
   'ListedAgent',

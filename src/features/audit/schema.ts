@@ -1,5 +1,12 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { nullable, page_query, time_schema, uuid_schema } from '../../http/schemas.js';
+import {
+  named,
+  nullable,
+  page_query,
+  textEnum,
+  time_schema,
+  uuid_schema,
+} from '../../http/schemas.js';
 
 /** Every admin action. A new admin route must add its action here and record it. */
 export const acts = [
@@ -30,8 +37,26 @@ export const acts = [
   'prediction.import',
   'dispute.uphold',
   'dispute.reject',
+  'report.keep',
+  'report.uphold',
 ] as const;
 export type Act = (typeof acts)[number];
+
+/** Actions that the moderation log shows to everybody, with their reasons. */
+export const moderation_acts = [
+  'prediction.hide',
+  'prediction.restore',
+  'comment.hide',
+  'comment.restore',
+  'agent.suspend',
+  'agent.restore',
+  'question.void',
+  'report.keep',
+] as const satisfies readonly Act[];
+export type ModerationAct = (typeof moderation_acts)[number];
+
+export const isModeration = (act: Act): act is ModerationAct =>
+  (moderation_acts as readonly Act[]).includes(act);
 
 export const act_schema = Type.Object({
   id: uuid_schema,
@@ -46,6 +71,22 @@ export const act_schema = Type.Object({
 });
 /** A line of the audit log. `at` is a `Date` until the line becomes JSON. */
 export type ActWire = Static<typeof act_schema>;
+
+/** A line of the moderation log. It names no person, no agent and no hidden text. */
+export const moderation_schema = named(
+  'ModerationAct',
+  'An action of a moderator, with its reason.',
+  Type.Object({
+    id: uuid_schema,
+    at: time_schema,
+    act: textEnum(moderation_acts),
+    /** The kind of the subject that was hidden, suspended, voided or kept. */
+    kind: textEnum(['question', 'prediction', 'comment', 'agent'] as const),
+    question_id: nullable(uuid_schema),
+    question: nullable(Type.String()),
+    reason: nullable(Type.String()),
+  }),
+);
 
 const act_name = Type.Unsafe<Act>(
   Type.String({

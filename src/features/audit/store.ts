@@ -4,7 +4,13 @@ import type { Caller } from '../../http/caller.js';
 import type { PageRequest } from '../../http/page.js';
 import { makeId } from '../../kit/ids.js';
 import { normaliseText } from '../../kit/text.js';
-import type { Act, ActWire, AuditQuery } from './schema.js';
+import {
+  type Act,
+  type ActWire,
+  type AuditQuery,
+  isModeration,
+  type ModerationAct,
+} from './schema.js';
 
 /** The audit log in Postgres. It only grows: triggers reject everything except inserts. */
 
@@ -28,7 +34,8 @@ export interface RecordedAct {
 
 /**
  * Writes one line of the audit log in the transaction of the action, so that actions and lines
- * always match. Call it only if the action changed something.
+ * always match. Call it only if the action changed something. The reason of a moderation act is
+ * public.
  */
 export const recordAct = async (tx: Tx, made: RecordedAct): Promise<void> => {
   const { admin, act, subject, at } = made;
@@ -37,10 +44,10 @@ export const recordAct = async (tx: Tx, made: RecordedAct): Promise<void> => {
   const details = made.details === undefined ? null : JSON.stringify(made.details);
   await tx`
     insert into audit_log
-      (id, at, admin, act, subject_kind, subject_id, question_id, reason, details)
+      (id, at, admin, act, subject_kind, subject_id, question_id, reason, details, is_public)
     values (
       ${makeId()}, ${at}, ${admin}, ${act}, ${subject.kind}, ${subject.id}, ${question_id},
-      ${reason}, ${details}::text::jsonb
+      ${reason}, ${details}::text::jsonb, ${isModeration(act)}
     )`;
 };
 
@@ -86,3 +93,26 @@ export const listPublicActs = (db: Db, question_id: string) =>
 export const countActs = (db: Db, query: AuditQuery) =>
   readTotal(db<{ total: number }[]>`
     select count(*)::int as total from audit_log where ${conditions(db, query)}`);
+
+export interface ModerationRow {
+  readonly id: string;
+  readonly at: Date;
+  readonly act: ModerationAct;
+  readonly kind: 'question' | 'prediction' | 'comment' | 'agent';
+  readonly question_id: string | null;
+  readonly question: string | null;
+  readonly reason: string | null;
+}
+
+/** Lists the lines of the moderation log. Lines from before there was this log are not public. */
+export const listModeration = (db: Db, page: PageRequest) =>
+  db<ModerationRow[]>`
+    select l.id, l.at, l.act, l.subject_kind as kind, q.id as question_id, q.question, l.reason
+    from audit_log l
+    left join questions q on q.id = l.question_id and q.status <> 'draft'
+    where l.is_public
+      ${newestFirst(db, 'l.id', page)}`;
+
+export const countModeration = (db: Db) =>
+  readTotal(db<{ total: number }[]>`
+    select count(*)::int as total from audit_log where is_public`);

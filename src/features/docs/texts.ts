@@ -7,6 +7,7 @@ export interface LimitLine {
   readonly name: string;
   readonly limit: number;
   readonly per: string;
+  readonly period: 'minute' | 'day';
 }
 
 export const tag_texts: Readonly<Record<string, string>> = {
@@ -67,7 +68,7 @@ ISO 8601 in UTC, ids are UUIDs. Every POST and PATCH accepts an
 meaning and status. \`retryable\` says if the same request may succeed later. \`fields\` names
 everything that is wrong. \`request_id\` is also the header \`X-Request-Id\`.
 
-**Limits** are sliding windows of a minute. \`RateLimit\` says how many calls are left, and
+**Limits** are sliding windows of a minute (reports: a day). \`RateLimit\` says how many calls are left, and
 \`Retry-After\` of a 429 how long to wait. A 304 to \`If-None-Match\` does not count.
 
 **Over the socket** every operation is a call. Send a frame such as
@@ -126,7 +127,7 @@ earlier prediction on the question. \`fields\` lists all failures together.
 
 **Limits.**
 
-${limits.map(({ name, limit, per }) => `- \`${name}\`: ${limit} a minute for each ${per}`).join('\n')}
+${limits.map(({ name, limit, per, period }) => `- \`${name}\`: ${limit} a ${period} for each ${per}`).join('\n')}
 
 \`RateLimit\` in every limited answer says how many calls are left, and \`Retry-After\` of a 429 how
 long to wait. A 304 does not count.`;

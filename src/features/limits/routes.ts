@@ -5,13 +5,20 @@ import { type Caller, isAdmin } from '../../http/caller.js';
 import type { Limiter } from '../../http/limits.js';
 import { type Route, reply, routeFor } from '../../http/route.js';
 import { nullable } from '../../http/schemas.js';
-import { countedBy, general_limits, limit_names, limit_table, windowsFor } from './rules.js';
+import {
+  countedBy,
+  general_limits,
+  limit_names,
+  limit_table,
+  windowMs,
+  windowsFor,
+} from './rules.js';
 
 const limit_schema = Type.Object({
   name: Type.String({ description: 'The same name as in the RateLimit headers.' }),
   limit: Type.Integer(),
   window_seconds: Type.Integer(),
-  per: Type.String({ enum: ['address', 'key', 'account'] }),
+  per: Type.String({ enum: ['address', 'key', 'owner', 'account'] }),
   counts: Type.Array(Type.String(), { description: 'Counted calls: `METHOD /path`, or in words.' }),
   setting: Type.String(),
   left: nullable(
@@ -60,7 +67,7 @@ export const createLimitReader = (
       return {
         name,
         limit: config[setting],
-        window_seconds: 60,
+        window_seconds: windowMs(name) / 1_000,
         per,
         counts: [...countedBy(name, routes)],
         setting,

@@ -1,10 +1,10 @@
 import type { Config } from '../../config.js';
 import type { Address } from '../../http/call.js';
-import { type Caller, callerKey, isAdmin } from '../../http/caller.js';
+import { type Caller, callerKey, isAdmin, ownerKey } from '../../http/caller.js';
 import type { Window } from '../../http/limits.js';
 import type { Route } from '../../http/route.js';
 
-/** The service's limits: the setting of each, and whether it counts per address or per key. */
+/** The service's limits: the setting of each, and whether it counts per address, key or owner. */
 export const limit_table = {
   ip: { setting: 'LIMIT_IP', per: 'address' },
   key: { setting: 'LIMIT_KEY', per: 'key' },
@@ -12,6 +12,7 @@ export const limit_table = {
   predictions: { setting: 'LIMIT_PREDICTIONS', per: 'key' },
   comments: { setting: 'LIMIT_COMMENTS', per: 'key' },
   votes: { setting: 'LIMIT_VOTES', per: 'key' },
+  reports: { setting: 'LIMIT_REPORTS', per: 'owner' },
   webhooks: { setting: 'LIMIT_WEBHOOKS', per: 'key' },
   exports: { setting: 'LIMIT_EXPORTS', per: 'address' },
   pictures: { setting: 'LIMIT_PICTURES', per: 'address' },
@@ -23,7 +24,19 @@ export type LimitName = keyof typeof limit_table;
 export const limit_names = Object.keys(limit_table) as readonly LimitName[];
 /** Limits that count every call. */
 export const general_limits: readonly LimitName[] = ['ip', 'key'];
+
 const minute_ms = 60_000;
+const day_ms = 86_400_000;
+
+/** Each kind of subject that calls are counted for, in words. */
+export const per_texts = {
+  address: 'address (IPv6: /64)',
+  key: 'agent or person',
+  owner: 'person, with all agents',
+} as const;
+
+/** The length of a limit's window: a minute, or a day for reports. */
+export const windowMs = (name: LimitName): number => (name === 'reports' ? day_ms : minute_ms);
 
 /** Returns the calls that a limit counts: as `METHOD /path`, or in words for the general limits. */
 export const countedBy = (
@@ -41,7 +54,7 @@ const windowOf = (config: Config, name: LimitName, counted: string): Window => (
   name,
   key: `${name}:${counted}`,
   limit: config[limit_table[name].setting],
-  window_ms: minute_ms,
+  window_ms: windowMs(name),
 });
 
 /** Returns the windows of these limits. Skips limits per key if the caller has no key. */
@@ -50,9 +63,9 @@ export const windowsFor = (
   limits: readonly LimitName[],
   { caller, address }: { readonly caller: Caller; readonly address: Address },
 ): readonly Window[] => {
-  const key = callerKey(caller);
+  const counts = { address: address.limit_key, key: callerKey(caller), owner: ownerKey(caller) };
   return limits.flatMap((name) => {
-    const counted = limit_table[name].per === 'address' ? address.limit_key : key;
+    const counted = counts[limit_table[name].per];
     return counted === null ? [] : windowOf(config, name, counted);
   });
 };

@@ -91,6 +91,13 @@ const messageOf = (row: InboxRow): string => {
     }
     case 'dispute.decided':
       return `The dispute of ${agent} about ${about} was ${textOf(details['status'], 'decided')}.`;
+    case 'report.decided': {
+      const subject = textOf(details['subject_kind'], 'content');
+      const where =
+        row.question === null ? '' : subject === 'question' ? ` ${about}` : ` on ${about}`;
+      const by = row.agent_name === null ? 'you' : agent;
+      return `The ${subject}${where} that ${by} reported was ${textOf(details['status'], 'decided')}.${withReason(details['reason'])}`;
+    }
     case 'content.hidden':
       return `A ${content} of ${agent} on ${about} was hidden.${withReason(details['reason'])}`;
     case 'content.restored':

@@ -51,6 +51,11 @@ const messageOf = ({ kind, question, details }: NotificationRow): string => {
       return `Your ${content} on ${about} was hidden.${withReason(details['reason'])}`;
     case 'content.restored':
       return `Your ${content} on ${about} is shown again.${withReason(details['reason'])}`;
+    case 'report.decided': {
+      const subject = textOf(details['subject_kind'], 'content');
+      const where = question === null ? '' : subject === 'question' ? ` ${about}` : ` on ${about}`;
+      return `The ${subject}${where} that you reported was ${textOf(details['status'], 'decided')}.${withReason(details['reason'])}`;
+    }
   }
 };
 

@@ -22,6 +22,7 @@ export const notice_kinds = [
   'dispute.decided',
   'content.hidden',
   'content.restored',
+  'report.decided',
 ] as const;
 export type NoticeKind = (typeof notice_kinds)[number];
 

@@ -1,6 +1,7 @@
 import type { Tx } from '../../db/client.js';
 import { emit } from '../../db/event.js';
 import { type Fault, isFault, refuse } from '../../kit/fault.js';
+import { recordAct } from '../audit/index.js';
 import { question_closed, question_resolved, question_voided } from '../events/catalogue.js';
 import { markResolved, markVoided, type QuestionRow, readQuestion } from '../questions/index.js';
 import { showOutcome } from '../questions/range.js';
@@ -96,4 +97,29 @@ export const decideQuestion = async (
   const { revision } = question;
   const made = { ...decision, question_id, revision, decided_by, at };
   return { question, resolution: await insertResolution(tx, made), changed: true };
+};
+
+/** Records the admin's action in the transaction of the decision. */
+export const recordDecision = async (
+  tx: Tx,
+  { question, resolution }: Decided,
+  at: Date,
+): Promise<void> => {
+  const { kind, outcome, correct_options, known_at, revision, resolution_note, decided_by } =
+    resolution;
+  const outcome_value = showOutcome(question);
+  await recordAct(tx, {
+    admin: decided_by,
+    act: `question.${kind}`,
+    subject: { kind: 'question', id: question.id },
+    reason: resolution_note,
+    details: {
+      revision,
+      ...(outcome === null ? {} : { outcome }),
+      ...(correct_options === null ? {} : { correct_options }),
+      ...(outcome_value === null ? {} : { outcome_value }),
+      ...(known_at === null ? {} : { known_at }),
+    },
+    at,
+  });
 };

@@ -1,11 +1,13 @@
 import type { Tx } from '../../db/client.js';
 import { emit } from '../../db/event.js';
-import type { AgentCaller, Caller } from '../../http/caller.js';
+import type { AgentCaller, Caller, HumanCaller } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
 import { type Answer, type Context, reply } from '../../http/route.js';
 import { type Fault, isFault, refuse, refuseFields } from '../../kit/fault.js';
 import { makeId } from '../../kit/ids.js';
 import { readText } from '../../kit/text.js';
+import { findAgent } from '../accounts/index.js';
+import { agents_faults } from '../accounts/schema.js';
 import { adminName, recordAct } from '../audit/index.js';
 import { dispute_opened, dispute_resolved } from '../events/catalogue.js';
 import { notify } from '../notifications/index.js';
@@ -24,9 +26,17 @@ import {
 import { type DecideBody, dispute_faults, type FileBody, note_limits } from './schema.js';
 import * as store from './store.js';
 
-/** Agents file and withdraw disputes. An admin decides them. */
+/** Agents, or their owners for them, file and withdraw disputes. An admin decides them. */
 
-type Call<B, C extends Caller = AgentCaller> = Context<{ readonly id: string }, unknown, B, C>;
+type Member = AgentCaller | HumanCaller;
+type Call<B, C extends Caller = Member> = Context<{ readonly id: string }, unknown, B, C>;
+
+/** Returns true if the caller is this agent or owns it. A suspended agent disputes nothing. */
+const actsFor = async (tx: Tx, caller: Member, agent_id: string): Promise<boolean> => {
+  if (caller.kind === 'agent') return caller.id === agent_id;
+  const agent = await findAgent(tx, agent_id);
+  return agent?.owner_id === caller.id && agent.suspended_at === null;
+};
 
 const eventOf = async (
   tx: Tx,
@@ -41,14 +51,17 @@ const eventOf = async (
 export const fileDispute = async (call: Call<FileBody>, { sql, clock }: Deps): Promise<Answer> => {
   const filing = readFiling(call.body);
   if (isFault(filing)) return filing;
-  const agent_id = call.caller.id;
+  const { caller } = call;
+  const agent_id = call.body.agent_id ?? (caller.kind === 'agent' ? caller.id : null);
   return call.write(sql, async (tx) => {
     const at = clock();
     const question = await store.lockDisputedQuestion(tx, call.params.id, agent_id);
-    const is_foreign_draft = question?.status === 'draft' && question.author_id !== agent_id;
+    const is_foreign_draft = question?.status === 'draft' && question.author_id !== caller.id;
     if (question === undefined || is_foreign_draft) {
       return refuse(question_faults.QUESTION_NOT_FOUND);
     }
+    if (agent_id === null) return refuseFields([{ path: 'body.agent_id', message: 'is required' }]);
+    if (!(await actsFor(tx, caller, agent_id))) return refuse(agents_faults.AGENT_NOT_FOUND);
     const why_not = whyNotDisputable(question, at);
     if (why_not !== null) return why_not;
     const { id: question_id, revision } = question;
@@ -69,12 +82,14 @@ const end = async (tx: Tx, ending: store.Ending): Promise<store.DisputeRow | Fau
   return dispute;
 };
 
-/** Agents that did not file the dispute get DISPUTE_NOT_FOUND. */
+/** Only the agent that filed the dispute and its owner can withdraw it. Others do not find it. */
 export const withdrawDispute = (call: Call<unknown>, { sql, clock }: Deps): Promise<Answer> =>
   call.write(sql, async (tx) => {
     const { id } = call.params;
     const before = await store.readDispute(tx, id);
-    if (before?.user_id !== call.caller.id) return refuse(dispute_faults.DISPUTE_NOT_FOUND);
+    if (before === undefined || !(await actsFor(tx, call.caller, before.user_id))) {
+      return refuse(dispute_faults.DISPUTE_NOT_FOUND);
+    }
     const none = { note: null, decided_by: null, new_revision: null };
     const dispute = await end(tx, { ...none, id, status: 'withdrawn', at: clock() });
     return isFault(dispute) ? dispute : reply(200, { dispute });

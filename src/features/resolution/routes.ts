@@ -1,15 +1,16 @@
 import { type Static, Type } from '@sinclair/typebox';
-import type { Sql, Tx } from '../../db/client.js';
+import type { Sql } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
 import { replyPage } from '../../http/page.js';
 import { type Answer, type Context, reply, routeFor } from '../../http/route.js';
 import { isFault, refuse } from '../../kit/fault.js';
-import { adminName, recordAct } from '../audit/index.js';
+import { agents_faults } from '../accounts/schema.js';
+import { adminName } from '../audit/index.js';
 import { prediction_faults } from '../predictions/faults.js';
 import { findVisible, type QuestionParts, toWire as toQuestionWire } from '../questions/index.js';
 import { showOutcome } from '../questions/range.js';
 import { question_faults, question_params, question_schema } from '../questions/schema.js';
-import { type Decided, type DecisionRequest, decideQuestion } from './deciding.js';
+import { type DecisionRequest, decideQuestion, recordDecision } from './deciding.js';
 import { decideDispute, fileDispute, withdrawDispute } from './disputes.js';
 import { preview } from './preview.js';
 import { receipt_routes } from './receipts.js';
@@ -25,27 +26,6 @@ const decided_schema = Type.Object({
   resolution: wire.resolution_schema,
 });
 
-/** Records the admin's action in the transaction of the decision. */
-const record = async (tx: Tx, { question, resolution }: Decided, at: Date): Promise<void> => {
-  const { kind, outcome, correct_options, known_at, revision, resolution_note, decided_by } =
-    resolution;
-  const outcome_value = showOutcome(question);
-  await recordAct(tx, {
-    admin: decided_by,
-    act: `question.${kind}`,
-    subject: { kind: 'question', id: question.id },
-    reason: resolution_note,
-    details: {
-      revision,
-      ...(outcome === null ? {} : { outcome }),
-      ...(correct_options === null ? {} : { correct_options }),
-      ...(outcome_value === null ? {} : { outcome_value }),
-      ...(known_at === null ? {} : { known_at }),
-    },
-    at,
-  });
-};
-
 type Call = Pick<Context<{ readonly id: string }>, 'params' | 'caller' | 'write'>;
 
 const decide = async (
@@ -59,7 +39,7 @@ const decide = async (
   const answer = await ctx.write(deps.sql, async (tx) => {
     const made = await decideQuestion(tx, { question_id, decided_by, at, decide: decision });
     if (isFault(made)) return made;
-    if (made.changed) await record(tx, made, at);
+    if (made.changed) await recordDecision(tx, made, at);
     return reply(made.resolution.state === 'running' ? 202 : 200, {
       question: toQuestionWire(made.question),
       resolution: { ...made.resolution, outcome_value: showOutcome(made.question) },
@@ -107,9 +87,10 @@ const file = route({
   id: 'fileDispute',
   method: 'POST',
   path: '/api/questions/{id}/dispute',
-  summary: 'Dispute the resolution of a question that you predicted on, within 72 hours',
+  summary:
+    'Dispute the resolution of a question that you or your agent predicted on, within 72 hours',
   tag: 'disputes',
-  auth: 'linked',
+  auth: 'member',
   limits: ['comments'],
   stores_answer: 'inside',
   params: question_params,
@@ -118,6 +99,7 @@ const file = route({
   returns: { 201: wire.dispute_answer },
   faults: [
     question_faults.QUESTION_NOT_FOUND,
+    agents_faults.AGENT_NOT_FOUND,
     prediction_faults.CONTENT_REJECTED,
     wire.dispute_faults.QUESTION_NOT_RESOLVED,
     wire.dispute_faults.PREDICTION_REQUIRED,
@@ -181,9 +163,9 @@ const withdraw = route({
   id: 'withdrawDispute',
   method: 'POST',
   path: '/api/disputes/{id}/withdraw',
-  summary: 'Withdraw your own dispute while it is open',
+  summary: 'Withdraw your own dispute, or the dispute of your agent, while it is open',
   tag: 'disputes',
-  auth: 'linked',
+  auth: 'member',
   stores_answer: 'inside',
   faults: [absent, wire.dispute_faults.DISPUTE_NOT_OPEN],
   handle: withdrawDispute,

@@ -94,6 +94,12 @@ export const note_limits = { min: 3, max: 5_000 } as const;
 export const file_body = Type.Object({
   reason: textSchema({ minLength: reason_limits.min, maxLength: reason_limits.max }),
   evidence_urls: evidenceUrls(10),
+  agent_id: Type.Optional(
+    Type.String({
+      format: 'uuid',
+      description: 'Required from people: which of their agents disputes. Agents leave it out.',
+    }),
+  ),
 });
 export type FileBody = Static<typeof file_body>;
 

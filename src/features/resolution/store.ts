@@ -154,7 +154,7 @@ export const readDispute = (db: Db, id: string) =>
     select ${disputeColumns(db)} from disputes d join agents g on g.id = d.agent_id where d.id = ${id}`);
 
 /** Locks and reads the question. `has_predicted` says whether this agent predicted on it. */
-export const lockDisputedQuestion = (tx: Tx, question_id: string, agent_id: string) =>
+export const lockDisputedQuestion = (tx: Tx, question_id: string, agent_id: string | null) =>
   firstRow(tx<(Disputed & { readonly id: string; author_id: string | null; revision: number })[]>`
     select
       q.id, q.status, q.author_id, q.resolved_at, q.revision,

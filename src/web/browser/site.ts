@@ -1,4 +1,4 @@
-/** Loaded on every page: times in the reader's time zone, copy buttons, theme, and `/` to search. */
+/** Loaded on every page: times in the reader's time zone, buttons to copy and share, theme, and `/` to search. */
 
 /** The style of all dates, in the reader's time zone: `15 Feb 2027, 19:23`. */
 const date = { day: 'numeric', month: 'short', year: 'numeric' } as const;
@@ -22,7 +22,7 @@ const localise = (root: ParentNode): void => {
   }
 };
 
-/** Adds copy buttons. `data-copy` is the id of the element whose text is copied. */
+/** Adds copy buttons. `data-copy` is the id of the element whose text is copied, `data-label` the text of the button. */
 const addCopyButtons = (root: ParentNode): void => {
   for (const place of root.querySelectorAll<HTMLElement>('[data-copy]')) {
     const source = document.getElementById(place.dataset['copy'] ?? '');
@@ -30,15 +30,34 @@ const addCopyButtons = (root: ParentNode): void => {
     const button = document.createElement('button');
     button.type = 'button';
     button.className = 'plain';
-    button.textContent = 'Copy';
+    const label = place.dataset['label'] ?? 'Copy';
+    button.textContent = label;
     button.addEventListener('click', async () => {
       const text = source instanceof HTMLInputElement ? source.value : (source.textContent ?? '');
       await navigator.clipboard.writeText(text.trim());
       button.textContent = 'Copied';
       say('Copied.');
       setTimeout(() => {
-        button.textContent = 'Copy';
+        button.textContent = label;
       }, 2_000);
+    });
+    place.append(button);
+  }
+};
+
+/** Adds share buttons, if the device has a menu for sharing. `data-share` is the address. */
+const addShareButtons = (root: ParentNode): void => {
+  if (!('share' in navigator)) return;
+  for (const place of root.querySelectorAll<HTMLElement>('[data-share]')) {
+    if (place.childElementCount > 0) continue;
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'plain';
+    button.textContent = 'Share';
+    button.addEventListener('click', () => {
+      const shared = { title: document.title, url: place.dataset['share'] ?? location.href };
+      // Rejects if the person closes the menu.
+      navigator.share(shared).catch(() => undefined);
     });
     place.append(button);
   }
@@ -54,6 +73,7 @@ export const say = (text: string): void => {
 export const dress = (root: ParentNode): void => {
   localise(root);
   addCopyButtons(root);
+  addShareButtons(root);
 };
 
 document.addEventListener('keydown', (event) => {

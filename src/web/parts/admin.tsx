@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import type { Api } from '../page-route.js';
 import type { FormFault } from './forms.js';
 import { FormProblem } from './forms.js';
 
@@ -6,6 +7,7 @@ import { FormProblem } from './forms.js';
 
 const places = [
   ['/admin', 'Queue'],
+  ['/admin/reports', 'Reports'],
   ['/admin/questions', 'Questions'],
   ['/admin/import', 'Import'],
   ['/admin/agents', 'Agents'],
@@ -13,11 +15,22 @@ const places = [
   ['/admin/audit', 'Audit log'],
 ] as const;
 
-export const AdminNav = ({ here }: { here: (typeof places)[number][0] }) => (
+/** Returns the number of open reported cases, for the navigation. */
+export const countReports = async (api: Api): Promise<number> =>
+  (await api.get('listReports', { query: { status: 'open', limit: 1 } })).total;
+
+export const AdminNav = ({
+  here,
+  reports,
+}: {
+  here: (typeof places)[number][0];
+  reports: number;
+}) => (
   <nav class="tabs" aria-label="Administration">
     {places.map(([href, label]) => (
       <a key={href} href={href} aria-current={href === here ? 'page' : undefined}>
         {label}
+        {href === '/admin/reports' && reports > 0 && <small> {reports}</small>}
       </a>
     ))}
   </nav>
@@ -60,10 +73,22 @@ export const Act = ({
   </details>
 );
 
-/** A reason for the audit log and for the people affected by the action. */
-export const Reason = ({ id, label = 'Reason' }: { id: string; label?: string }) => (
+/** A reason for the audit log and, if it is public, for everybody in the moderation log. */
+export const Reason = ({ id, is_public = false }: { id: string; is_public?: boolean }) => (
   <div class="field">
-    <label for={id}>{label}</label>
-    <input id={id} name="reason" required minLength={3} maxLength={2_000} />
+    <label for={id}>Reason</label>
+    <input
+      id={id}
+      name="reason"
+      required
+      minLength={3}
+      maxLength={2_000}
+      aria-describedby={is_public ? `${id}-hint` : undefined}
+    />
+    {is_public && (
+      <p class="soft" id={`${id}-hint`}>
+        Everybody can read this reason. Name no person.
+      </p>
+    )}
   </div>
 );

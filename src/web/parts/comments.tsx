@@ -1,4 +1,5 @@
 import { Ago, countText } from './figures.js';
+import { ReportLink } from './more.js';
 import { Prose } from './prose.js';
 
 /** Comments as trees of replies. */
@@ -45,6 +46,7 @@ export const Thread = ({ comment, now }: { comment: Comment; now: Date }) => {
         {prediction_id !== null && parent_id === null && (
           <a href={`/predictions/${prediction_id}`}>on a forecast</a>
         )}
+        <ReportLink kind="comment" id={id} of={`the comment by ${user_name}`} />
       </p>
       <Prose text={content} />
       {children.length > 0 && <Threads comments={children} now={now} />}

@@ -2,6 +2,7 @@ import type { Operations, Operator } from '#client/wire.js';
 import { readSections } from '../../features/predictions/reasoning.js';
 import { percentText } from '../../kit/format.js';
 import { Ago, countText, Family, OperatedBy } from './figures.js';
+import { ReportLink } from './more.js';
 import { Prose, Sources } from './prose.js';
 import { type AnyQuestion, valueText } from './question-row.js';
 
@@ -182,6 +183,7 @@ export const ForecastItem = ({
         <a href={`/predictions/${id}`}>
           Details<span class="sr"> of the forecast by {forecast.user_name}</span>
         </a>
+        <ReportLink kind="prediction" id={id} of={`the forecast by ${forecast.user_name}`} />
       </div>
     </li>
   );

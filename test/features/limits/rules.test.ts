@@ -38,6 +38,7 @@ t.test('every limit is listed with its window and what it counts', async (t) => 
     setting: 'LIMIT_REGISTER',
     counts: ['POST /api/register'],
   });
+  t.match(shown.get('reports'), { window_seconds: 86_400, per: 'owner' });
   t.match(shown.get('ip'), { counts: ['every request'] });
   t.same(shown.get('key')?.left, null, 'nobody in particular has no key');
   t.same(shown.get('predictions')?.left, null);
@@ -76,6 +77,7 @@ const due: readonly (readonly [limit: string, methods: readonly string[], path: 
   ['predictions', ['POST'], /^\/api\/(?:questions\/\{\w+\}\/predict|predictions)$/],
   ['predictions', ['PATCH'], /^\/api\/predictions\/\{\w+\}$/],
   ['comments', ['POST'], /\/(?:comments|reply|dispute)$/],
+  ['reports', ['POST'], /^\/api\/\w+\/\{\w+\}\/report$/],
   ['votes', ['POST', 'DELETE'], /\/(?:upvote|downvote)$/],
   ['webhooks', ['POST', 'PATCH'], /^\/api\/webhooks(?:\/|$)/],
   ['exports', ['GET'], /^\/api\/(?:export\/|me\/export$)/],
@@ -124,6 +126,9 @@ t.test('a call counts against its address, its key and the limits of its route',
     [[], human, [ip, 'key:h1']],
     [['predictions'], agent, [ip, 'key:a1', 'predictions:a1']],
     [['register'], agent, [ip, 'key:a1', 'register:2001:db8:0:0::/64']],
+    // Agents of one owner share this limit.
+    [['reports'], { ...agent, owner_id: 'h1' }, [ip, 'key:a1', 'reports:h1']],
+    [['reports'], human, [ip, 'key:h1', 'reports:h1']],
     [['predictions'], { kind: 'anonymous' }, [ip]],
     // Route limits do not apply to admins.
     [['register'], { kind: 'admin' }, [ip]],
@@ -151,6 +156,7 @@ t.test('the limits are those of the contract', async (t) => {
     ['predictions', 120, 'key'],
     ['comments', 40, 'key'],
     ['votes', 120, 'key'],
+    ['reports', 20, 'owner'],
     ['webhooks', 20, 'key'],
     ['exports', 10, 'address'],
     ['pictures', 60, 'address'],

@@ -10,7 +10,13 @@ import {
   settleEagerly,
   untilSettled,
 } from '../../help/settling.js';
-import { type Agent, makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
+import {
+  type Agent,
+  makeAgent,
+  makeHuman,
+  makeOpenQuestion,
+  makeReasoning,
+} from '../../help/story.js';
 import { t } from '../../help/tap.js';
 import { until } from '../../help/until.js';
 
@@ -340,4 +346,44 @@ t.test('admins see what waits for them, in pages', async (t) => {
   }
   t.same(seen.slice(0, 2), [...ids].reverse());
   t.equal(new Set(seen).size, seen.length);
+});
+
+t.test('an owner disputes for an agent that predicted, and withdraws it', async (t) => {
+  const { question_id } = await makeClosed();
+  const human = await makeHuman(app);
+  const stated = { prediction: true, confidence: 75 };
+  await app.sql`update questions set status = 'open', closed_at = null where id = ${question_id}`;
+  const agent = await makeAgent(app, { human });
+  await app.call('POST', `/api/questions/${question_id}/predict`, {
+    key: agent.key,
+    body: { ...stated, reasoning: makeReasoning() },
+  });
+  await closeQuestion(app, question_id);
+  await decideAndSettle(app, question_id, 'resolve', { outcome: true });
+  const path = `/api/questions/${question_id}/dispute`;
+  const ask = (token: string, body: object) =>
+    app.call('POST', path, { token, body: { reason, ...body } });
+  const idle = await makeAgent(app, { human });
+  const stranger = await makeHuman(app);
+  t.equal(codeOf(await ask(human.token, {})), '400 INVALID_REQUEST', 'which agent?');
+  t.equal(codeOf(await ask(human.token, { agent_id: makeId() })), '404 AGENT_NOT_FOUND');
+  t.equal(codeOf(await ask(stranger.token, { agent_id: agent.id })), '404 AGENT_NOT_FOUND');
+  t.equal(codeOf(await ask(human.token, { agent_id: idle.id })), '403 PREDICTION_REQUIRED');
+  t.equal(
+    codeOf(await file(question_id, idle, { reason, agent_id: agent.id })),
+    '404 AGENT_NOT_FOUND',
+  );
+  await app.sql`update agents set suspended_at = now() where id = ${agent.id}`;
+  t.equal(codeOf(await ask(human.token, { agent_id: agent.id })), '404 AGENT_NOT_FOUND');
+  await app.sql`update agents set suspended_at = null where id = ${agent.id}`;
+  const listed = await app.call('GET', `/api/me/agents?predicted_on=${question_id}`, human);
+  t.match(listed.body, { total: 1, agents: [{ id: agent.id, suspended: false }] });
+
+  const filed = await ask(human.token, { agent_id: agent.id });
+  t.match(filed, { status: 201, body: { dispute: { user_id: agent.id, status: 'open' } } });
+  t.equal(codeOf(await file(question_id, agent)), '409 DUPLICATE_DISPUTE');
+  const end = (token: string) =>
+    app.call('POST', `/api/disputes/${filed.body.dispute.id}/withdraw`, { token, body: {} });
+  t.equal(codeOf(await end(stranger.token)), '404 DISPUTE_NOT_FOUND');
+  t.match(await end(human.token), { status: 200, body: { dispute: { status: 'withdrawn' } } });
 });
