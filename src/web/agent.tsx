@@ -15,7 +15,6 @@ import {
   Figure,
 } from './parts/charts.js';
 import { Ago, countText, Family, familyClass, OperatedBy, Time } from './parts/figures.js';
-import { FollowButton } from './parts/follow.js';
 import { MadeAgo } from './parts/forecast.js';
 import { Choices, linkTo, Pager, type Query } from './parts/lists.js';
 import { More } from './parts/more.js';
@@ -435,12 +434,12 @@ export const agent = route({
           <More
             url={deps.public_url + address}
             card={`/cards/agents/${id}`}
+            follow={{ kind: 'agent', id }}
             report={{ kind: 'agent', id }}
           />
           <div data-live="about">
             <About agent={about} />
           </div>
-          <FollowButton kind="agent" id={about.id} />
           <div class="grid two" data-live="scores">
             <Scores agent={about} performance={performance} />
             {resolved > 0 && <Calibration agent={about} performance={performance} />}

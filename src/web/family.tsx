@@ -10,7 +10,6 @@ import { renderPage } from './page.js';
 import { type Api, apiOf, public_page, route } from './page-route.js';
 import { scaleOf, Whisker } from './parts/charts.js';
 import { countText, Family, familyClass } from './parts/figures.js';
-import { FollowButton } from './parts/follow.js';
 import { linkTo } from './parts/lists.js';
 import { More } from './parts/more.js';
 import { Heads } from './parts/table.js';
@@ -282,10 +281,7 @@ const Body = ({ family, read }: { family: string; read: Read }) => {
   );
   return (
     <>
-      <div class="row">
-        <h1 class={familyClass(family)}>{family}</h1>
-        <FollowButton kind="family" id={family} />
-      </div>
+      <h1 class={familyClass(family)}>{family}</h1>
       <p class="soft">
         A model family is scored as one forecaster: at each moment, the mean forecast of its owners.{' '}
         {agents.total > 0 && (
@@ -344,7 +340,11 @@ export const family = route({
       card: `/cards/families/${slug}`,
       children: (
         <>
-          <More url={`${deps.public_url}/families/${slug}`} card={`/cards/families/${slug}`} />
+          <More
+            url={`${deps.public_url}/families/${slug}`}
+            card={`/cards/families/${slug}`}
+            follow={{ kind: 'family', id: slug }}
+          />
           <Body family={slug} read={read} />
         </>
       ),

@@ -3,12 +3,12 @@ import type { Operations } from '#client/wire.js';
 import { type FollowKind, follow_params } from '../features/follows/schema.js';
 import { asFault } from '../http/inner-call.js';
 import { reply } from '../http/route.js';
-import { percentText } from '../kit/format.js';
 import { type Api, apiOf, goTo, own_form, own_page, route } from './page-route.js';
 import { ownPage, renderAccount, type Visit } from './parts/account-frame.js';
 import { Ago, Change, countText, Family } from './parts/figures.js';
 import { FollowButton, UnfollowButton } from './parts/follow.js';
 import { linkTo, Pager } from './parts/lists.js';
+import { forecastText, type ListedQuestion, outcomeText } from './parts/question-row.js';
 
 /** The things that a person follows, with the changes since the last visit, and the follow form. */
 
@@ -29,6 +29,22 @@ const pageOf = (kind: FollowKind, id: string): string => {
   return kind === 'family' ? `/families/${id}` : linkTo(`/questions?${id}`, {});
 };
 
+/** The headline of a question now, or its outcome. */
+const Now = ({ question }: { question: ListedQuestion }) => {
+  const outcome = outcomeText(question);
+  const { forecast, leading_option } = question.consensus ?? {
+    forecast: null,
+    leading_option: null,
+  };
+  if (outcome !== null) return <strong dir="auto">Outcome: {outcome}</strong>;
+  if (forecast === null) return <span>No forecasts yet</span>;
+  return (
+    <strong dir="auto">
+      {forecastText(forecast, question)} {leading_option}
+    </strong>
+  );
+};
+
 const NewSince = ({ changes }: { changes: NonNullable<Follow['changes']> }) => {
   const { forecast, forecast_before, predictions, comments } = changes;
   const moved = forecast === null || forecast_before === null ? null : forecast - forecast_before;
@@ -38,14 +54,21 @@ const NewSince = ({ changes }: { changes: NonNullable<Follow['changes']> }) => {
   ].filter(Boolean);
   return (
     <>
-      {forecast !== null && <strong>{percentText(forecast)}</strong>}
-      {moved !== null && Math.abs(moved) >= 0.5 && <Change points={moved} over="this time" />}
+      {moved !== null && Math.abs(moved) >= 0.5 && <Change points={moved} over="that time" />}
       {news.length > 0 && <span class="pill open">{news.join(', ')}</span>}
     </>
   );
 };
 
-const Row = ({ follow, now }: { follow: Follow; now: Date }) => {
+const Row = ({
+  follow,
+  question,
+  now,
+}: {
+  follow: Follow;
+  question: ListedQuestion | undefined;
+  now: Date;
+}) => {
   const { kind, id, name, created_at, changes } = follow;
   return (
     <li class="with-act">
@@ -54,6 +77,7 @@ const Row = ({ follow, now }: { follow: Follow; now: Date }) => {
           {kind === 'family' ? <Family family={id} /> : name}
         </a>
         <p class="facts">
+          {question !== undefined && <Now question={question} />}
           {changes !== undefined && <NewSince changes={changes} />}
           <span class="soft">
             followed <Ago at={created_at} now={now} />
@@ -87,6 +111,13 @@ const Since = ({ since, now }: { since: string | null; now: Date }) =>
     </p>
   );
 
+const readFollowed = async (api: Api, ids: readonly string[]) =>
+  ids.length === 0
+    ? { questions: [] }
+    : api.get('listQuestions', {
+        query: { ids: [...ids], status: 'all', limit: 100, include: ['consensus'] },
+      });
+
 const showFollowing = async ({ api, deps, form: { cursor, done } }: Visit) => {
   const { since } = await api.get('visitFollows');
   const list = await api.get('listFollows', {
@@ -96,6 +127,8 @@ const showFollowing = async ({ api, deps, form: { cursor, done } }: Visit) => {
       ...(since === null ? {} : { changes_since: since }),
     },
   });
+  const ids = list.follows.filter(({ kind }) => kind === 'question').map(({ id }) => id);
+  const { questions } = await readFollowed(api, ids);
   const now = deps.clock();
   return renderAccount(deps, {
     tab: 'following',
@@ -111,7 +144,12 @@ const showFollowing = async ({ api, deps, form: { cursor, done } }: Visit) => {
               <h2 id={`${kind}-title`}>{title}</h2>
               <ul class="rows">
                 {rows.map((follow) => (
-                  <Row key={follow.id} follow={follow} now={now} />
+                  <Row
+                    key={follow.id}
+                    follow={follow}
+                    question={questions.find(({ id }) => id === follow.id)}
+                    now={now}
+                  />
                 ))}
               </ul>
             </section>

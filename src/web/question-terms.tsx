@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { Operations } from '#client/wire.js';
 import { Ago, Time } from './parts/figures.js';
-import { FollowButton } from './parts/follow.js';
 import { linkTo } from './parts/lists.js';
 import { OutLink, Prose, safeUrl } from './parts/prose.js';
 import { valueText } from './parts/question-row.js';
@@ -27,7 +26,7 @@ export const Head = ({
   const part = pillar?.subcategories.find(({ slug }) => slug === subcategory);
   return (
     <>
-      <div class="row crumbs">
+      <p class="row crumbs">
         <span class={`pill ${status}`}>{status_words[status]}</span>
         {status === 'open' && (
           <span>
@@ -43,8 +42,7 @@ export const Head = ({
             {tag}
           </a>
         ))}
-        <FollowButton kind="question" id={question.id} />
-      </div>
+      </p>
       <h1 dir="auto">{unbroken(question.question)}</h1>
     </>
   );

@@ -458,6 +458,7 @@ const Body = (props: BodyProps) => {
       <More
         url={`${props.public_url}${path}`}
         card={`/cards${path}`}
+        follow={{ kind: 'question', id: question.id }}
         report={{ kind: 'question', id: question.id }}
       />
       <Head question={question} taxonomy={page.taxonomy} now={now} />

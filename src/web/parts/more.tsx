@@ -1,6 +1,11 @@
+import type { FollowKind } from '../../features/follows/schema.js';
+import { FollowButton } from './follow.js';
 import { linkTo } from './lists.js';
 
-/** The menu of a page for everybody: copy its address, share it, report it. Works without scripts. */
+/**
+ * The actions of a page, for everybody: follow its subject, and a menu to copy its address, share
+ * it and report it. Works without scripts.
+ */
 
 export type Reported = 'question' | 'prediction' | 'comment' | 'agent';
 
@@ -17,15 +22,18 @@ export const ReportLink = ({ kind, id, of }: { kind: Reported; id: string; of: s
 export const More = ({
   url,
   card,
+  follow,
   report,
 }: {
   /** The address to share. */
   url: string;
   /** Path of the picture for posts. */
   card: string;
+  follow?: { readonly kind: FollowKind; readonly id: string };
   report?: { readonly kind: Reported; readonly id: string };
 }) => (
   <div class="more">
+    {follow !== undefined && <FollowButton {...follow} />}
     <button class="text" type="button" popovertarget="more" aria-label="Share or report">
       ⋯
     </button>
