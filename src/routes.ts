@@ -25,6 +25,7 @@ import { routes as notifications } from './features/notifications/routes.js';
 import { routes as predictions } from './features/predictions/routes.js';
 import { routes as questions } from './features/questions/routes.js';
 import { routes as resolution } from './features/resolution/routes.js';
+import { routes as search } from './features/search/routes.js';
 import { routes as taxonomy } from './features/taxonomy/routes.js';
 import { routes as usage } from './features/usage/routes.js';
 import { routes as webhooks } from './features/webhooks/routes.js';
@@ -43,6 +44,7 @@ export const api_routes = [
   ...admin_routes,
   ...taxonomy,
   ...questions,
+  ...search,
   ...predictions,
   ...imports,
   ...comments,
