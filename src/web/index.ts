@@ -28,6 +28,7 @@ import type { PageDeps } from './page-route.js';
 import { prediction } from './prediction.js';
 import { question } from './question.js';
 import { questions } from './questions.js';
+import { search } from './search.js';
 import { sign_in_routes } from './sign-in.js';
 
 export { makeFaultPage } from './error.js';
@@ -46,6 +47,7 @@ export const routes: readonly Route<PageDeps>[] = [
   outbox,
   question,
   questions,
+  search,
   prediction,
   ...discovery_routes,
   embed_builder,

@@ -49,6 +49,9 @@ const isStatus = (db: Db, status: QuestionStatus | 'all') => {
   return status === 'resolved' ? db`q.status = 'resolved'` : db`q.status = ${status}`;
 };
 
+/** A search finds at most this many questions, the newest. More match only a very common word. */
+const max_found = 5_000;
+
 const conditions = (db: Db, list: ListRequest) => {
   const { filter, sort, drafts } = list;
   const { category, subcategory, tag, question_type, timeframe, q, author_id } = filter;
@@ -72,7 +75,9 @@ const conditions = (db: Db, list: ListRequest) => {
       q === undefined
         ? db``
         : db`and q.id in (
-            select w.question_id from question_words w where w.words @@ ${searchQuery(db, q)}
+            select * from newest_matches(
+              ${searchQuery(db, q)}, ${db.unsafe(String(max_found))}, ${drafts ? db`true` : db`false`}
+            )
           )`
     }`;
 };

@@ -52,7 +52,7 @@ export type FoundDocument = Static<typeof found_document>;
 
 export const search_answer = named(
   'SearchResults',
-  'What a search finds, in groups, the best first.',
+  'The results of a search in groups, each with the best first.',
   Type.Object({
     q: Type.String(),
     corrected: nullable(

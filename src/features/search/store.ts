@@ -17,9 +17,10 @@ interface QuestionRow extends Omit<FoundQuestion, 'closes_at'> {
 export const findQuestions = (db: Db, text: string, limit: number) => db<QuestionRow[]>`
   with wanted as materialized (select ${searchQuery(db, text)} as query),
   best as materialized (
-    select m.question_id, ts_rank(m.words, w.query) as rank
-    from wanted w
-    cross join lateral newest_matches(w.query, ${db.unsafe(String(ranked))}) m
+    select m.question_id, ts_rank(w.words, (select query from wanted)) as rank
+    from newest_matches((select query from wanted), ${db.unsafe(String(ranked))}, false)
+      as m (question_id)
+    join question_words w using (question_id)
     order by rank desc, m.question_id desc
     limit ${limit}
   )

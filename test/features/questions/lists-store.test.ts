@@ -384,7 +384,7 @@ root.test('with 10,000 questions the usual lists read an index and not the table
     ['sort=recently_resolved', 'questions_resolved'],
     ['sort=most_predicted&status=open', 'questions_status_created|questions_closing'],
     ['sort=contested&status=open', 'questions_status_created|questions_closing'],
-    ['q=1711', 'question_words_words'],
+    ['q=1711', 'newest_matches'],
   ];
   for (const [query, index] of usual) {
     const plan = await readPlan(query);
