@@ -1,4 +1,4 @@
-import type { Sql } from '../src/db/client.js';
+import { openSql, type Sql } from '../src/db/client.js';
 import { search } from '../src/features/search/finding.js';
 import { questionId } from './env/seed.js';
 import { startForum } from './env/setup.js';
@@ -8,7 +8,7 @@ import { makeRandom } from './load/predict-texts.js';
 
 /**
  * Measures how long Postgres takes for a search among 100,000 questions in six languages and 10,000
- * agents, from the api process to the last row. The peer searches the questions alone, with
+ * agents, from the api process to the last row. The words are in memory before. The peer searches the questions alone, with
  * `websearch_to_tsquery('english')` and an index. It finds no beginnings of words and corrects
  * nothing.
  */
@@ -89,6 +89,23 @@ const addQuestions = async (sql: Sql, made: readonly Made[]): Promise<void> => {
   await sql`create index on questions using gin (search)`;
 };
 
+/** Reads the tables and indexes into memory, as they are on a forum that is in use. */
+const loadTables = async (url: string): Promise<void> => {
+  const sql = openSql({
+    url,
+    pool: 1,
+    prepare: false,
+    name: 'bench',
+    statement_timeout_ms: 120_000,
+  });
+  await sql`create extension pg_prewarm`;
+  await sql`
+    select pg_prewarm(oid)
+    from pg_class
+    where relname ~ '(_words|known_words)' and relkind in ('r', 'i')`;
+  await sql.end({ timeout: 5 });
+};
+
 /** Searches of each kind, made from the question that is meant. */
 const kinds: Readonly<Record<string, (words: readonly string[], random: Random) => string>> = {
   exact: (words, random) => `${words[3 + random(3)]} ${words[4]}`,
@@ -126,6 +143,7 @@ export const bench: Bench = {
       fill: (sql) => addQuestions(sql, made),
     });
     const sql = setup.open('service');
+    await loadTables(setup.urlOf('service').replace('forum@', 'postgres@'));
     const deps = { reads: sql, guide_sections: () => [] };
     const run = (name: string, read: (q: string) => Promise<unknown>): Subject => {
       const kind = kinds[name.replace('_peer', '')]!;
