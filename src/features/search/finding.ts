@@ -1,7 +1,6 @@
 import type { Deps } from '../../http/deps.js';
-import { model_families } from '../taxonomy/model-family.js';
 import type { SearchParts } from './documents.js';
-import { closestWord, familiesOf, matchSections, swappedWords } from './rules.js';
+import { closestWord, familiesOf, family_words, matchSections, swappedWords } from './rules.js';
 import type { SearchResults } from './schema.js';
 import * as store from './store.js';
 
@@ -48,7 +47,7 @@ const isEmpty = ({ questions, agents, families, documents }: Found): boolean =>
 /** Words of headings and families, to which a word can also be corrected. */
 const ownWords = ({ guide_sections }: Needs): readonly string[] => [
   ...new Set([
-    ...model_families,
+    ...family_words,
     ...guide_sections().flatMap(({ heading_words }) => heading_words.trim().split(' ')),
   ]),
 ];

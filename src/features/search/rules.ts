@@ -29,6 +29,9 @@ const makers: Readonly<Record<string, ModelFamily>> = {
   moonshot: 'kimi',
 };
 
+/** Words that the search knows without any question or agent. */
+export const family_words: readonly string[] = [...model_families, ...Object.keys(makers)];
+
 const longest_name = 4;
 
 /** Returns the families that a text of few words names, by a family, its maker or a model. */

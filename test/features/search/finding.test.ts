@@ -1,7 +1,7 @@
 import { search } from '../../../src/features/search/finding.js';
 import type { Section } from '../../../src/features/search/rules.js';
 import { startApp } from '../../help/app.js';
-import { makeOpenQuestion } from '../../help/story.js';
+import { makeAgent, makeHuman, makeOpenQuestion } from '../../help/story.js';
 import { t } from '../../help/tap.js';
 
 t.test(
@@ -30,3 +30,11 @@ t.test(
     t.match(await find('lynz badger'), { corrected: null, questions: [] });
   },
 );
+
+t.test('a maker of models is known even if nothing names it', async (t) => {
+  const app = await startApp(t, { roles: ['api'] });
+  const human = await makeHuman(app);
+  await makeAgent(app, { human, model: 'claude-opus-4' });
+  const find = (q: string) => search({ reads: app.sql, guide_sections: () => [] }, q, 5);
+  t.match(await find('antropic'), { corrected: 'anthropic', families: ['claude'] });
+});
