@@ -29,6 +29,7 @@ import { routes as predictions } from './features/predictions/routes.js';
 import { routes as questions } from './features/questions/routes.js';
 import { routes as reports } from './features/reports/routes.js';
 import { routes as resolution } from './features/resolution/routes.js';
+import { routes as search } from './features/search/routes.js';
 import { routes as taxonomy } from './features/taxonomy/routes.js';
 import { routes as usage } from './features/usage/routes.js';
 import { routes as webhooks } from './features/webhooks/routes.js';
@@ -47,6 +48,7 @@ export const api_routes = [
   ...admin_routes,
   ...taxonomy,
   ...questions,
+  ...search,
   ...predictions,
   ...imports,
   ...comments,

@@ -37,6 +37,7 @@ export const names: readonly string[] = [
   'scale',
   'mcp',
   'slices',
+  'search',
 ];
 
 export const loadBench = async (name: string): Promise<Bench> =>

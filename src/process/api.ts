@@ -72,6 +72,7 @@ import {
 import type { PredictParts } from '../features/predictions/routes.js';
 import { createQuestionCache } from '../features/questions/index.js';
 import { lists_tag } from '../features/questions/schema.js';
+import { createDocumentSearch, type SearchParts } from '../features/search/documents.js';
 import { createTaxonomy, type TaxonomyParts } from '../features/taxonomy/index.js';
 import { createUsage, type UsageParts } from '../features/usage/index.js';
 import { createWebhooks, deleteWebhooks, type WebhookParts } from '../features/webhooks/index.js';
@@ -127,6 +128,7 @@ type Needs = Deps &
   ConsumerParts &
   McpParts &
   ExportParts &
+  SearchParts &
   DocsParts &
   HealthParts &
   PageDeps;
@@ -224,6 +226,7 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
       public_url: () => deps.public_url,
       connections: log_watch.connections,
     }),
+    guide_sections: createDocumentSearch(config),
     digests: createDigestTracker(deps, recent),
     site: createSite({
       routes: api_routes as readonly Route[],

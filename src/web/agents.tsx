@@ -6,8 +6,7 @@ import { grouped, percentText } from '../kit/format.js';
 import { renderPage } from './page.js';
 import { apiOf, public_page, route } from './page-route.js';
 import { countText, Family } from './parts/figures.js';
-import { AgentKindSelect, Select } from './parts/forms.js';
-import { linkTo, Pager } from './parts/lists.js';
+import { Choices, linkTo, Pager } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 
 /** The directory of agents: search by name, filter by family, order by record. */
@@ -19,6 +18,26 @@ const sorts = [
   ['accuracy', 'Accuracy'],
   ['resolved', 'Resolved forecasts'],
   ['new', 'Newest'],
+] as const;
+
+/** The filters, each as a line of links that apply at once. */
+const facets = [
+  [
+    'family',
+    'Family',
+    [['', 'All families'], ...model_families.map((one) => [one, one] as const)],
+    '',
+  ],
+  [
+    'kind',
+    'Show',
+    [
+      ['agent', 'Linked agents'],
+      ['imported', 'Imported agents'],
+    ],
+    'agent',
+  ],
+  ['sort', 'Order', sorts, 'points'],
 ] as const;
 
 const agents_query = Type.Object({
@@ -97,21 +116,39 @@ export const agents = route({
               </a>
             )}
           </p>
-          <form class="filters" action="/agents">
-            <div class="field">
-              <label for="name">Name begins with</label>
-              <input id="name" name="q" type="search" maxLength={100} value={q} />
-            </div>
-            <Select
-              name="family"
-              label="Family"
-              value={family}
-              options={[['', 'All'], ...model_families.map((one) => [one, one] as const)]}
-            />
-            <Select name="sort" label="Sort by" value={sort} options={sorts} />
-            <AgentKindSelect value={kind} />
-            <button type="submit">Show</button>
-          </form>
+          <search>
+            <form class="row" action="/agents">
+              {Object.entries({ family, kind, sort: ctx.query.sort }).map(
+                ([name, value]) =>
+                  value && <input key={name} type="hidden" name={name} value={value} />,
+              )}
+              <label class="sr" for="name">
+                Name begins with
+              </label>
+              <input
+                id="name"
+                name="q"
+                type="search"
+                maxLength={100}
+                value={q}
+                placeholder="Name begins with"
+              />
+              <button type="submit">Search</button>
+            </form>
+          </search>
+          <div class="facets">
+            {facets.map(([name, label, choices, usual]) => (
+              <Choices
+                key={name}
+                label={label}
+                path="/agents"
+                query={{ q, family, kind, sort: ctx.query.sort }}
+                name={name}
+                choices={choices}
+                usual={usual}
+              />
+            ))}
+          </div>
           {found.agents.length === 0 ? (
             <p class="soft">
               {q || family ? 'No agents match.' : 'No agents yet.'}{' '}

@@ -60,8 +60,8 @@ const opensearch = route({
       `<?xml version="1.0" encoding="utf-8"?>
 <OpenSearchDescription xmlns="http://a9.com/-/spec/opensearch/1.1/">
 <ShortName>Prediction Forum</ShortName>
-<Description>Questions that AI agents forecast</Description>
-<Url type="text/html" template="${public_url}/questions?q={searchTerms}"/>
+<Description>Questions that AI agents forecast, the agents and the guide</Description>
+<Url type="text/html" template="${public_url}/search?q={searchTerms}"/>
 </OpenSearchDescription>
 `,
       a_day,

@@ -31,9 +31,9 @@ const Problem = ({ fault, request_id }: { fault: Fault; request_id: string }) =>
       <p>{hints[status] ?? text}</p>
       {status === 404 && (
         <search>
-          <form action="/questions">
+          <form action="/search">
             <div class="field">
-              <label for="q">Search questions</label>
+              <label for="q">Search</label>
               <input id="q" name="q" type="search" maxLength={200} />
             </div>
             <button type="submit">Search</button>

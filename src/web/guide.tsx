@@ -1,6 +1,13 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { Type } from '@sinclair/typebox';
 import { Marked, type Tokens } from 'marked';
+import {
+  anchorOf,
+  guide_folder,
+  listGuidePages,
+  readGuideText,
+  titleOf,
+} from '../features/docs/guide.js';
 import { catalogue } from '../features/events/catalogue.js';
 import { replyRaw } from '../http/route.js';
 import { common_faults, refuse } from '../kit/fault.js';
@@ -9,31 +16,6 @@ import { renderPage } from './page.js';
 import { type PageDeps, public_page, route } from './page-route.js';
 
 /** Serves the pages of `docs/` at `/docs/guide/{page}`, and their Markdown source at `….md`. */
-
-const folder = new URL('../../../docs/', import.meta.url);
-
-const listPages = (): readonly string[] =>
-  readdirSync(folder)
-    .filter((file) => file.endsWith('.md'))
-    .map((file) => file.slice(0, -3))
-    .sort();
-
-/** Links to files outside `docs/`. These files are not served, so only the link text remains. */
-const link_to_checkout = /\[([^\]]*)\]\(\.\.\/[^)]*\)/g;
-
-const readText = (page: string, { config }: PageDeps): string =>
-  readFileSync(new URL(`${page}.md`, folder), 'utf8')
-    .replaceAll('X-Svc', config.WEBHOOK_HEADER_PREFIX)
-    .replace(link_to_checkout, '$1');
-
-const titleOf = (text: string): string => /^# (.+)$/m.exec(text)?.[1] ?? '';
-
-/** Returns the anchor of a heading, in the same form as on GitHub. */
-const anchorOf = (heading: string): string =>
-  heading
-    .toLowerCase()
-    .replace(/[^\p{L}\p{N} -]/gu, '')
-    .replaceAll(' ', '-');
 
 const link_pattern = /^([a-z-]+)\.md(#.*)?$/;
 
@@ -72,7 +54,7 @@ const writeReceivers = (): string => {
   const events = catalogue.map(({ name, about }) => `${name}: ${about}`).join('\n');
   const examples = Object.entries({ TypeScript: 'ts', Python: 'py', Go: 'go' }).map(
     ([language, ending]) => {
-      const file = new URL(`../examples/webhooks/verify.${ending}`, folder);
+      const file = new URL(`../examples/webhooks/verify.${ending}`, guide_folder);
       return `<h3>${language}</h3>${writeCode(readFileSync(file, 'utf8'))}`;
     },
   );
@@ -83,7 +65,7 @@ const writeReceivers = (): string => {
 const first_pages = ['quickstart', 'concepts', 'scoring', 'research-data'];
 
 const Nav = ({ current, deps }: { current: string; deps: PageDeps }) => {
-  const rest = listPages().filter((page) => !first_pages.includes(page));
+  const rest = listGuidePages().filter((page) => !first_pages.includes(page));
   return (
     <nav class="guide-nav" aria-label="Guide">
       {[...first_pages, ...rest].map((page) => (
@@ -92,7 +74,7 @@ const Nav = ({ current, deps }: { current: string; deps: PageDeps }) => {
           href={`/docs/guide/${page}`}
           aria-current={page === current ? 'page' : undefined}
         >
-          {titleOf(readText(page, deps))}
+          {titleOf(readGuideText(page, deps.config))}
         </a>
       ))}
       <a href="/docs">API reference</a>
@@ -101,7 +83,7 @@ const Nav = ({ current, deps }: { current: string; deps: PageDeps }) => {
 };
 
 const answer = (page: string, deps: PageDeps) => {
-  const text = readText(page, deps);
+  const text = readGuideText(page, deps.config);
   const html = writePage(text) + (page === 'webhooks' ? writeReceivers() : '');
   return renderPage(deps, {
     title: titleOf(text),
@@ -139,9 +121,9 @@ export const guide_pages = [
     absent: common_faults.NOT_FOUND,
     handle({ params: { page } }, deps) {
       const name = page.replace(/\.md$/, '');
-      if (!listPages().includes(name)) return refuse(common_faults.NOT_FOUND);
+      if (!listGuidePages().includes(name)) return refuse(common_faults.NOT_FOUND);
       if (name === page) return answer(page, deps);
-      return replyRaw('text/markdown; charset=utf-8', readText(name, deps));
+      return replyRaw('text/markdown; charset=utf-8', readGuideText(name, deps.config));
     },
   }),
   route({

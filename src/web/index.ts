@@ -34,6 +34,7 @@ import { prediction } from './prediction.js';
 import { question } from './question.js';
 import { questions } from './questions.js';
 import { report_routes } from './report.js';
+import { search } from './search.js';
 import { sign_in_routes } from './sign-in.js';
 import { unsubscribe_routes } from './unsubscribe.js';
 
@@ -55,6 +56,7 @@ export const routes: readonly Route<PageDeps>[] = [
   outbox,
   question,
   questions,
+  search,
   prediction,
   ...discovery_routes,
   embed_builder,

@@ -159,17 +159,11 @@ const Header = ({ section }: { section: Section | undefined }) => (
         ))}
       </nav>
       <search class="search">
-        <form action="/questions">
+        <form action="/search">
           <label class="sr" for="search">
-            Search questions
+            Search
           </label>
-          <input
-            id="search"
-            name="q"
-            type="search"
-            maxLength={200}
-            placeholder="Search questions"
-          />
+          <input id="search" name="q" type="search" maxLength={200} placeholder="Search" />
         </form>
       </search>
       <a id="bell" class="bell" href="/account/notifications" aria-label="Notifications" hidden>

@@ -289,6 +289,12 @@ const Results = ({ asked, found, now }: Shown) => {
       {list.total === 0 && (
         <p>
           No questions match. <a href="/questions?status=all">Clear filters</a>
+          {asked.q !== undefined && (
+            <>
+              {' '}
+              · <a href={linkTo('/search', { q: asked.q })}>Search everything</a>
+            </>
+          )}
         </p>
       )}
       {list.questions.length > 0 && (

@@ -40,6 +40,7 @@ export interface ExampleCall {
 const queries: Readonly<Record<string, Readonly<Record<string, Value>>>> = {
   myTransactions: { limit: 20 },
   listQuestions: { status: 'open', category: 'society', sort: 'closing_soon' },
+  search: { q: 'gpt-5' },
   listPredictions: { sort: 'top', limit: 10 },
   listDiscussions: { tab: 'top' },
   listMovers: { range: '1w', limit: 3 },

@@ -121,6 +121,12 @@ const others = [
   ) made
   join (select *, row_number() over (order by slug) - 1 as number from subcategories) s
     on s.number = n % (select count(*) from subcategories)`,
+  `insert into question_words (question_id, is_public, title, words)
+  select id, true, to_tsvector('simple', question), to_tsvector('simple', question) from questions`,
+  `insert into agent_words (agent_id, words)
+  select id, to_tsvector('simple', name || ' ' || model) from agents where suspended_at is null`,
+  `insert into known_words (word)
+  select translate(left(md5(n::text), 8), '0123456789', 'ghijklmnop') from generate_series(0, 19999) as n`,
   `insert into question_counts (question_id, prediction_count, yes_count, no_count, comment_count)
   select fill.question(n), 10, n % 11, 10 - n % 11, 2 from generate_series(0, 99999) as n`,
   `insert into question_seqs (question_id, seq) select fill.question(n), 10 from generate_series(0, 99999) as n`,

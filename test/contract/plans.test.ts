@@ -123,7 +123,7 @@ const routes = (api_routes as readonly Route[]).filter(
 
 /** Values to try for filters. Filters with an enum are tried with all its values. */
 const filters: Readonly<Record<string, readonly string[]>> = {
-  q: ['median'],
+  q: ['median', 'series 4711', 'mediam'],
   category: ['technology'],
   subcategory: ['data'],
   tag: ['Benchmarks'],

@@ -43,6 +43,8 @@ t.test('a service goes on with an adopted database, and everything is there', as
   await has(`/api/agents/${agentId(1)}`, { agent: { points }, performance: { resolved: 1 } });
   await has('/api/agents', { total: 3 });
   await has('/api/questions', { total: 2 });
+  await has('/api/search?q=older', { agents: { length: 3 }, corrected: null });
+  await has('/api/search?q=medina', { questions: { length: 2 }, corrected: 'median' });
   await has(`/api/questions/${questionId(resolved)}`, { question: { outcome: true } });
   await has(`${of_open}/predictions`, {
     total: 2,

@@ -70,6 +70,7 @@ export const adminPages = ({ question }: Pick<Shown, 'question'>): readonly stri
 export const publicPages = ({ question, prediction, agent }: Shown): readonly string[] => [
   '/',
   '/questions',
+  '/search?q=claude',
   `/questions/${question}`,
   `/predictions/${prediction}`,
   '/agents',

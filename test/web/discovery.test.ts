@@ -40,5 +40,5 @@ t.test('the page about the forum and the search description are there', async (t
   const app = await startApp(t, { roles: ['api'] });
   t.match((await app.call('GET', '/about', { headers })).body, 'About this forum');
   const { body } = await app.call('GET', '/opensearch.xml');
-  t.match(body, `template="${app.url}/questions?q={searchTerms}"`);
+  t.match(body, `template="${app.url}/search?q={searchTerms}"`);
 });

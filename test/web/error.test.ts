@@ -9,7 +9,7 @@ t.test('an address of nothing is a page with a search and the request id', async
   t.equal(status, 404);
   t.match(body, /<h1>Page not found<\/h1>/);
   t.match(body, `request <code>${headers.get('x-request-id')}</code>`);
-  t.match(body, /<form action="\/questions">/);
+  t.match(body, /<form action="\/search">/);
   t.equal(headers.get('cache-control'), 'no-store');
   const program = await app.call('GET', '/nix');
   t.match(program.body, { code: 'NOT_FOUND' });

@@ -68,8 +68,9 @@ export const tellFollowersOfSearches = (tx: Tx, item: NewItem & { readonly quest
     tx`
       select f.follower_id as reader_id, jsonb_build_object('searches', json_agg(f.subject)) as details
       from questions q
+      join question_words w on w.question_id = q.id
       join followed_searches s
-        on (s.query is null or q.search @@ s.query)
+        on (s.query is null or w.words @@ s.query)
         and (s.category is null or s.category = q.category)
         and (s.subcategory is null or s.subcategory = q.subcategory)
         and (s.tag is null or s.tag = any (q.tags))

@@ -1,5 +1,6 @@
 import type { Db, Tx } from '../../db/client.js';
 import { firstRow, newestFirst, readTotal } from '../../db/rows.js';
+import { searchQuery } from '../../db/words.js';
 import type { PageRequest } from '../../http/page.js';
 import { firstIdAt, makeId } from '../../kit/ids.js';
 import { usual_move_points } from '../notifications/schema.js';
@@ -85,7 +86,7 @@ export const putSearch = async (tx: Tx, subject: string, search: Search): Promis
   await tx`
     insert into followed_searches (subject, query, category, subcategory, tag, question_type)
     values (
-      ${subject}, ${q === undefined ? tx`null` : tx`websearch_to_tsquery('english', ${q})`},
+      ${subject}, ${q === undefined ? tx`null` : searchQuery(tx, q, { is_prefix: false })},
       ${category}, ${subcategory}, ${tag}, ${question_type}
     )
     on conflict (subject) do update set query = excluded.query`;

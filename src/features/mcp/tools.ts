@@ -75,6 +75,14 @@ const defs: readonly ToolDef[] = [
     rows: 'questions',
   },
   {
+    name: 'search',
+    title: 'Search',
+    description:
+      'Finds questions, agents, model families and pages of the guide by a few words, and ' +
+      'corrects typing errors. For filters and pages of questions, use find_questions.',
+    operations: ['search'],
+  },
+  {
     name: 'get_question',
     title: 'Read a question',
     description:

@@ -1,7 +1,7 @@
 import type { Db, Fragment } from '../../db/client.js';
 import { limitToPage, newestFirst, readTotal, timeKey } from '../../db/rows.js';
+import { searchQuery } from '../../db/words.js';
 import type { CursorKey, CursorKind, PageRequest } from '../../http/page.js';
-import { normaliseText } from '../../kit/text.js';
 import { tagOf } from '../taxonomy/rules.js';
 import type { AdminListQuery, QuestionSort, QuestionStatus } from './schema.js';
 import { type QuestionRow, questionColumns } from './store.js';
@@ -49,8 +49,8 @@ const isStatus = (db: Db, status: QuestionStatus | 'all') => {
   return status === 'resolved' ? db`q.status = 'resolved'` : db`q.status = ${status}`;
 };
 
-const matches = (db: Db, text: string) =>
-  db`websearch_to_tsquery('english', ${normaliseText(text)})`;
+/** A search finds at most this many questions, the newest. More match only a very common word. */
+const max_found = 5_000;
 
 const conditions = (db: Db, list: ListRequest) => {
   const { filter, sort, drafts } = list;
@@ -71,7 +71,16 @@ const conditions = (db: Db, list: ListRequest) => {
     ${source_id === undefined ? db`` : db`and q.source_id = ${source_id}`}
     ${created_after === undefined ? db`` : db`and q.created_at > ${new Date(created_after)}`}
     ${closes_before === undefined ? db`` : db`and q.closes_at < ${new Date(closes_before)}`}
-    ${q === undefined ? db`` : db`and q.search @@ ${matches(db, q)}`}`;
+    ${
+      q === undefined
+        ? db``
+        : db`and q.id in (
+            select * from newest_matches(
+              ${searchQuery(db, q)}, ${db.unsafe(String(max_found))}, ${drafts ? db`true` : db`false`},
+              false
+            )
+          )`
+    }`;
 };
 
 interface Order {
@@ -111,7 +120,13 @@ const orders: Readonly<Record<QuestionSort, Order>> = {
   relevance: {
     kind: 'number',
     key: (db, { filter: { q } }) =>
-      q === undefined ? db`0` : db`round(1000000 * ts_rank(q.search, ${matches(db, q)}))::integer`,
+      q === undefined
+        ? db`0`
+        : db`(
+            select round(1000000 * ts_rank(w.title, ${searchQuery(db, q)}))::integer
+            from question_words w
+            where w.question_id = q.id
+          )`,
   },
 };
 
@@ -142,20 +157,38 @@ const seekAfter = (db: Db, list: ListRequest, after: CursorKey | null) => {
 const shownKey = (db: Db, sort: QuestionSort) =>
   orders[sort].kind === 'time' ? timeKey(db, db`keys.key`) : db`keys.key`;
 
+/** By relevance, only the newest matches are ranked: a common word matches most questions. */
+const max_ranked = 1_000;
+
+/** The rows that are sorted: the questions of the list, and `where` with the rest of the conditions. */
+const listed = (db: Db, list: ListRequest, after: CursorKey | null) =>
+  list.sort === 'relevance' && list.filter.q !== undefined
+    ? db`
+      from (
+        select q.id
+        from questions q
+        where ${conditions(db, list)}
+        order by q.id desc
+        limit ${db.unsafe(String(max_ranked))}
+      ) q
+      where true ${seekAfter(db, list, after)}`
+    : db`
+      from questions q
+      ${orders[list.sort].counts === true ? db`left join question_counts n on n.question_id = q.id` : db``}
+      where ${conditions(db, list)} ${seekAfter(db, list, after)}`;
+
 /** Returns one row more than the page, so that the caller knows whether a next page exists. */
 export const listQuestions = async (
   db: Db,
   list: ListRequest,
   page: PageRequest,
 ): Promise<readonly ListedRow[]> => {
-  const { is_ascending, counts, key } = orders[list.sort];
+  const { is_ascending, key } = orders[list.sort];
   const direction = is_ascending === true ? db`asc` : db`desc`;
   return db<ListedRow[]>`
     with keys as materialized (
       select q.id, ${key(db, list)} as key
-      from questions q
-      ${counts === true ? db`left join question_counts n on n.question_id = q.id` : db``}
-      where ${conditions(db, list)} ${seekAfter(db, list, page.after)}
+      ${listed(db, list, page.after)}
       order by 2 ${direction}, 1 ${direction}
       ${limitToPage(db, page)}
     )

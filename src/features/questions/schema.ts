@@ -197,7 +197,13 @@ export const list_query = Type.Object({
   tag: Type.Optional(textSchema({ maxLength: 50 })),
   question_type: Type.Optional(textEnum(question_types)),
   timeframe: Type.Optional(textEnum(timeframes)),
-  q: Type.Optional(Type.String({ maxLength: 200, description: 'Words to search for.' })),
+  q: Type.Optional(
+    Type.String({
+      maxLength: 200,
+      description:
+        'Words to search for. The list has at most the newest 5,000 matches, or 1,000 by relevance.',
+    }),
+  ),
   ids: Type.Optional(Type.Array(id, { minItems: 1, maxItems: 100 })),
   source: Type.Optional(
     Type.String({ maxLength: 100, description: 'The source of imported questions.' }),

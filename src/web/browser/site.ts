@@ -84,6 +84,10 @@ document.addEventListener('keydown', (event) => {
   document.getElementById('search')?.focus();
 });
 
+const search_field = document.getElementById('search');
+const loadSearch = () => import('./search.js');
+search_field?.addEventListener('input', loadSearch, { once: true });
+
 /** The themes and their labels. The empty one follows the system. */
 const themes = { '': 'Theme: system', light: 'Theme: light', dark: 'Theme: dark' } as const;
 type Theme = keyof typeof themes;
