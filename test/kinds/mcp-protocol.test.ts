@@ -65,7 +65,7 @@ t.test('schemas of tools are ones that every client takes', async (t) => {
       name,
     );
   }
-  t.equal(new Set(tools.map(({ name }: Any) => name)).size, 10);
+  t.equal(new Set(tools.map(({ name }: Any) => name)).size, 11);
   for (const { name, description, inputSchema } of tools) {
     t.match({ name, description }, { name: /^[a-z_]{1,64}$/, description: /\w/ });
     t.match(inputSchema, { type: 'object', properties: {}, additionalProperties: false }, name);
@@ -84,6 +84,7 @@ t.test('schemas compile, and real calls are valid', async (t) => {
     comment: { question_id, content: 'Both surveys point the same way by now.' },
     vote: { prediction_id: question_id, direction: 'up' },
     my_record: {},
+    search: { q: 'nvidea' },
     follow: { kind: 'question', id: question_id, act: 'unfollow' },
     inbox: { unread: true, limit: 5 },
     events: { after: 0, limit: 10, topic: [`question:${question_id}`] },

@@ -16,7 +16,7 @@ interface QuestionRow extends Omit<FoundQuestion, 'closes_at'> {
   readonly closes_at: Date;
 }
 
-/** Returns published questions, the newest first: those that match in their title before others. */
+/** Returns published questions: matches in titles first, then others; each group newest first. */
 export const findQuestions = (db: Db, text: string, limit: number) => db<QuestionRow[]>`
   with wanted as materialized (select ${searchQuery(db, text)} as query),
   in_title as materialized (
