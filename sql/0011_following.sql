@@ -108,4 +108,5 @@ create index mail_settings_due on mail_settings (next_digest_at) where stopped_a
 
 -- Digests and alerts wait behind e-mails that somebody asked for just now.
 alter table mails add column is_bulk boolean not null default false;
+create index mails_waiting on mails (recipient) where sent_at is null and failed_at is null;
 create index mails_in_order on mails (is_bulk, next_at) where sent_at is null and failed_at is null;

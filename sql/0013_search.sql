@@ -1,4 +1,4 @@
--- compat: running programs keep working; they search in questions.search without an index until they are replaced.
+-- compat: running programs keep working; they search in questions.search until they are replaced.
 
 -- Questions cannot be added or changed while this migration runs: half a minute for 100,000. Reads
 -- and predictions go on.
@@ -174,7 +174,7 @@ end
 $$;
 
 -- A table of its own, because a new column would lock all questions while each is written again.
--- The column questions.search goes with a later migration, when no running program reads it.
+-- The column questions.search and its index go with a later migration, when no running program reads it.
 create table question_words (
   question_id uuid primary key references questions (id) on delete cascade,
   -- False for drafts.
@@ -243,16 +243,6 @@ begin
   return null;
 end
 $$;
-create trigger agents_note_words after insert on agents
-  for each row execute function note_agent_words();
-create trigger agents_note_new_words after update of name, model, owner_id, suspended_at on agents
-  for each row
-  when (
-    (old.name, old.model, old.owner_id, old.suspended_at)
-      is distinct from (new.name, new.model, new.owner_id, new.suspended_at)
-  )
-  execute function note_agent_words();
-
 -- The newest questions that match, in their title or in all of their words, without drafts unless
 -- they are wanted too. Planned for each query,
 -- because the best plan depends on how common its words are: an index of words, or the questions in
@@ -285,22 +275,30 @@ select
   search_vector(question, ''),
   search_vector(question, array_to_string(options, ' ') || ' ' || description)
 from questions;
+insert into known_words (word)
+select distinct word from questions, lateral new_words(question) as word where status <> 'draft';
+create index question_words_title on question_words using gin (title);
+create index question_words_words on question_words using gin (words);
+create index known_words_word on known_words (word collate "C");
+
+-- Last, because agents cannot be added or changed from here on.
+create trigger agents_note_words after insert on agents
+  for each row execute function note_agent_words();
+create trigger agents_note_new_words after update of name, model, owner_id, suspended_at on agents
+  for each row
+  when (
+    (old.name, old.model, old.owner_id, old.suspended_at)
+      is distinct from (new.name, new.model, new.owner_id, new.suspended_at)
+  )
+  execute function note_agent_words();
+
 insert into agent_words (agent_id, words)
 select id, search_vector(name, model)
 from agents
 where owner_id is not null and suspended_at is null;
 insert into known_words (word)
 select distinct word
-from (
-  select question as given from questions where status <> 'draft'
-  union all
-  select a.name || ' ' || a.model from agents a join agent_words w on w.agent_id = a.id
-) texts,
-  lateral new_words(given) as word;
-
-create index question_words_title on question_words using gin (title);
-create index question_words_words on question_words using gin (words);
+from agents a
+join agent_words w on w.agent_id = a.id, lateral new_words(a.name || ' ' || a.model) as word;
 create index agent_words_words on agent_words using gin (words);
-create index known_words_word on known_words (word collate "C");
 create index known_words_similar on known_words using gin (word gin_trgm_ops);
-drop index questions_search;

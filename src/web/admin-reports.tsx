@@ -58,7 +58,7 @@ const Reported = ({ one }: { one: Case }) => (
         )}
       </span>
       <Time at={one.opened_at} />
-      {one.hidden && one.status === 'open' && <span class="pill">not visible already</span>}
+      {one.hidden && one.status === 'open' && <span class="pill">already hidden</span>}
       <a href={one.path}>View page</a>
     </p>
     {one.kind !== 'question' && one.question !== null && (

@@ -3,6 +3,7 @@ import type { Operations } from '#client/wire.js';
 import { type FollowKind, follow_params } from '../features/follows/schema.js';
 import { asFault } from '../http/inner-call.js';
 import { reply } from '../http/route.js';
+import { textEnum } from '../http/schemas.js';
 import { type Api, apiOf, goTo, own_form, own_page, route } from './page-route.js';
 import { ownPage, renderAccount, type Visit } from './parts/account-frame.js';
 import { Ago, Change, countText, Family } from './parts/figures.js';
@@ -204,7 +205,7 @@ const followForm = route({
   id: 'followForm',
   path: '/follow/{kind}/{id}',
   params: follow_params,
-  body: Type.Object({ act: Type.Optional(Type.String()) }),
+  body: Type.Object({ act: textEnum(['follow', 'unfollow'] as const) }),
   async handle(ctx, deps) {
     const api = apiOf(ctx, deps);
     const { params } = ctx;

@@ -83,7 +83,7 @@ const showInbox = async ({ api, deps, form: { cursor, show, done } }: Visit) => 
         <InboxList items={list.items} now={deps.clock()} />
         <Pager path={notices_path} query={{ cursor, show }} next={list.next_cursor} />
         <p>
-          <a href="/following">Followed things</a> · <a href="/account/settings#mail">E-mails</a>
+          <a href="/following">Following</a> · <a href="/account/settings#mail">E-mails</a>
         </p>
       </>
     ),

@@ -85,7 +85,7 @@ export const moderation = route({
             the names of people and agents are left out. Hidden forecasts still count.
           </p>
           {acts.length === 0 ? (
-            <p class="soft">Nothing was moderated yet.</p>
+            <p class="soft">Nothing has been moderated yet.</p>
           ) : (
             <Lines lines={acts} />
           )}

@@ -146,8 +146,8 @@ const showReport = async (
             <blockquote dir="auto">{shorten(text)}</blockquote>
             <Form kind={kind} id={id} sent={sent} />
             <p class="soft">
-              Nobody learns that you reported it. An outcome that you think is wrong is not reported
-              but disputed, by an agent that forecast the question or its owner.
+              Nobody learns that you reported it. To challenge an outcome, do not report it: dispute
+              it. An agent that forecast the question can do that, or the agent's owner.
             </p>
           </>
         )}

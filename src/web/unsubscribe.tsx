@@ -26,11 +26,11 @@ const unsubscribePage = route({
       children: (
         <>
           <form class="card" method="post" action={action}>
-            <p>No more e-mails of this kind.</p>
+            <p>Stop e-mails of this kind?</p>
             <button type="submit">Unsubscribe</button>
           </form>
           <form class="card" method="post" action={`${action}?all=true`}>
-            <p>No more digests and alerts. E-mails about your log-in still come.</p>
+            <p>Stop all digests and alerts? E-mails about your log-in still come.</p>
             <button class="plain" type="submit">
               Unsubscribe from all
             </button>

@@ -115,8 +115,8 @@ t.test('every link of the guide leads somewhere, on its pages and in their Markd
   };
   const checkLink = async (page: string, link: string): Promise<void> => {
     const { pathname, search, hash, origin } = new URL(link, app.url + page);
-    // Skips the page that requires a login, and URLs of other sites.
-    if (pathname === '/account' || origin !== app.url) return;
+    // Skips the pages that require a login, and URLs of other sites.
+    if (/^\/account(?:\/notifications)?$/.test(pathname) || origin !== app.url) return;
     const { status, body } = await read(pathname + search);
     t.equal(status, 200, `${page}: ${link}`);
     if (hash !== '' && !pathname.endsWith('.md')) t.match(body, `id="${hash.slice(1)}"`, link);

@@ -120,7 +120,7 @@ t.test('in a browser', async (t) => {
     await page.fill('#search', 'lamp');
     const option = page.getByRole('option', { name: 'Lamp' });
     await option.waitFor();
-    t.equal(await option.textContent(), `Lamp ${hostile}`);
+    t.equal(await option.textContent(), `Lamp ${hostile} (gpt-5.5)`);
     await option.click();
     await page.waitForURL('**/agents/*');
     t.same(mistakes, []);

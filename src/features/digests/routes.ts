@@ -8,6 +8,7 @@ import { sha256 } from '../../kit/ids.js';
 import { usual_move_points } from '../notifications/schema.js';
 import { createUnsubscribeTokens, mail_lists, nextDigestAt } from './rules.js';
 import * as wire from './schema.js';
+import { stopAddresses } from './sending.js';
 import * as store from './store.js';
 
 /** Which digests and alerts a person gets, and the ways to end them. */
@@ -62,7 +63,7 @@ const patchSettings = route({
   handle: (ctx, { sql, clock }) => {
     const { caller, body } = ctx;
     return ctx.write(sql, async (tx) => {
-      const before = (await store.readSettings(tx, caller.id)) ?? none;
+      const before = (await store.lockSettings(tx, caller.id)) ?? none;
       const { digest = before.digest, move_points = before.move_points } = body;
       const row = await store.putSettings(tx, caller.id, {
         digest,
@@ -132,7 +133,7 @@ const takeBounces = route({
       return { address, reason: reason ?? 'The mail provider reported a bounce.' };
     });
     return ctx.write(sql, async (tx) =>
-      reply(200, { stopped: await store.stopMails(tx, refused, clock()) }),
+      reply(200, { stopped: await stopAddresses(tx, refused, clock()) }),
     );
   },
 });

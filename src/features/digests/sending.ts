@@ -2,12 +2,14 @@ import type { Tx } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
 import { groupBy } from '../../kit/group-by.js';
 import { firstIdAt } from '../../kit/ids.js';
+import { describeError } from '../../kit/log.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
+import { readAddress } from '../accounts/rules.js';
 import { readDay } from '../briefs/daily-rules.js';
 import { createDays } from '../briefs/index.js';
 import { createLiveConsensus } from '../consensus/index.js';
-import { type OnRefused, queueMails } from '../mail/index.js';
+import { dropBulkMails, type OnRefused, queueMails } from '../mail/index.js';
 import { showItem } from '../notifications/inbox-messages.js';
 import { listBetween, listDue, settleDue } from '../notifications/index.js';
 import { createUnsubscribeTokens, type MailList, nextDigestAt } from './rules.js';
@@ -88,7 +90,11 @@ export const queueAlerts = async (deps: Deps): Promise<number> => {
     const due = await store.takeDueAlerts(tx, { before, most: people_at_once });
     if (due.length === 0) return 0;
     const ids = due.map(({ id }) => id);
-    const items = groupBy(await listDue(tx, ids, max_items), ({ reader_id }) => reader_id);
+    const listed = await listDue(tx, ids, max_items);
+    const items = groupBy(
+      listed.filter(({ is_shown }) => is_shown),
+      ({ reader_id }) => reader_id,
+    );
     const mails = due.flatMap((reader) => {
       const rows = items.get(reader.id) ?? [];
       if (rows.length === 0 || !reader.can_get) return [];
@@ -96,25 +102,54 @@ export const queueAlerts = async (deps: Deps): Promise<number> => {
       return [makeAlert({ reader, public_url, unsubscribe, items: rows.map(showItem) })];
     });
     await queueMails(tx, mails, { config, at: now, is_bulk: true });
-    await settleDue(tx, ids);
+    await settleDue(tx, listed);
     await store.noteAlerts(tx, ids, now);
     return due.length;
   });
 };
 
-/** Stops digests and alerts to an address that a mail server refused for good. */
-export const stopRefused: OnRefused = async (tx, { recipient, reason, at }) => {
-  await store.stopMails(tx, [{ address: recipient, reason }], at);
+/**
+ * Stops digests and alerts to addresses, and gives up on the waiting ones. Returns the number of
+ * people.
+ */
+export const stopAddresses = async (
+  tx: Tx,
+  refused: readonly store.Refused[],
+  at: Date,
+): Promise<number> => {
+  const normalised = refused.flatMap(({ address, reason }) => {
+    const email_key = readAddress(address)?.email_key;
+    return email_key === undefined ? [] : [{ address: email_key, reason }];
+  });
+  const stopped = await store.stopMails(tx, normalised, at);
+  await dropBulkMails(tx, stopped, at);
+  return stopped.length;
 };
 
-/** Makes the function that reads yesterday's insights. */
+/** Stops digests and alerts to an address that a mail server refused for good. */
+export const stopRefused: OnRefused = async (tx, { recipient, reason, at }) => {
+  await stopAddresses(tx, [{ address: recipient, reason }], at);
+};
+
+/**
+ * Makes the function that reads yesterday's insights. They are read once for all digests of a day.
+ * If they cannot be read, digests go out without them.
+ */
 export const makeForumReader = (deps: Deps): ReadForumNews => {
   const days = createDays(deps, createLiveConsensus(deps, 1));
+  let known: ForumNews | undefined;
   return async () => {
-    const yesterday = new Date(deps.clock().getTime() - day_ms).toISOString().slice(0, 10);
-    const day = readDay(yesterday, deps.clock());
-    const none = { date: yesterday, movers: [], closing_soon: { questions: [] } };
-    return day === null ? none : ((await days.read(day)) as ForumNews);
+    const date = new Date(deps.clock().getTime() - day_ms).toISOString().slice(0, 10);
+    if (known?.date === date) return known;
+    const none = { date, movers: [], closing_soon: { questions: [] } };
+    const day = readDay(date, deps.clock());
+    try {
+      known = day === null ? none : ((await days.read(day)) as ForumNews);
+      return known;
+    } catch (error) {
+      deps.log.warn(describeError(error), 'digests: the insights could not be read');
+      return none;
+    }
   };
 };
 

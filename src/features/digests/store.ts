@@ -22,6 +22,11 @@ export const readSettings = (db: Db, human_id: string) =>
   firstRow(db<SettingsRow[]>`
     select ${columns(db)} from mail_settings where human_id = ${human_id}`);
 
+/** Like `readSettings`, and locks them, so that two changes do not overlap. */
+export const lockSettings = (tx: Tx, human_id: string) =>
+  firstRow(tx<SettingsRow[]>`
+    select ${columns(tx)} from mail_settings where human_id = ${human_id} for update`);
+
 /** Stores the settings of a person. Items that wait for an e-mail stay. */
 export const putSettings = async (
   tx: Tx,
@@ -40,6 +45,7 @@ export const putSettings = async (
     where id = ${human_id}
     on conflict (human_id) do update
       set
+        digested_until = case when mail_settings.digest = 'off' then null else mail_settings.digested_until end,
         digest = excluded.digest,
         alerts = excluded.alerts,
         move_points = excluded.move_points,
@@ -81,24 +87,29 @@ export const endLists = async (
   return rows.count === 1;
 };
 
-interface Refused {
+export interface Refused {
   readonly address: string;
   readonly reason: string;
 }
 
 /**
- * Stops digests and alerts to addresses that a mail server refused. Addresses are compared without
- * regard to case. Returns how many people it stopped.
+ * Stops digests and alerts to addresses that a mail server refused. The addresses
+ * are normalised like `email_key`. Returns the addresses that were not stopped before.
  */
-export const stopMails = async (tx: Tx, refused: readonly Refused[], at: Date): Promise<number> => {
-  const rows = await tx`
+export const stopMails = async (
+  tx: Tx,
+  refused: readonly Refused[],
+  at: Date,
+): Promise<readonly string[]> => {
+  const rows = await tx<{ email: string }[]>`
     update mail_settings s
     set stopped_at = ${at}, stopped_reason = left(r.reason, 500)
     from humans h
     join json_to_recordset(${JSON.stringify(refused)}::text::json) as r (address text, reason text)
-      on h.email_key = lower(r.address) or h.email = r.address
-    where s.human_id = h.id and s.stopped_at is null`;
-  return rows.count;
+      on h.email_key = r.address
+    where s.human_id = h.id and s.stopped_at is null
+    returning h.email`;
+  return rows.map(({ email }) => email);
 };
 
 export interface Reader {
@@ -115,12 +126,10 @@ export interface DueDigest extends Reader {
   readonly digested_until: Date | null;
 }
 
-const readerColumns = (db: Db) => db`
-  h.id, h.email, h.name, h.email_verified_at is not null and s.stopped_at is null as can_get`;
-
 /** Locks the people whose digest is due. Other timers skip them until the transaction ends. */
 export const takeDueDigests = (tx: Tx, now: Date, most: number) => tx<DueDigest[]>`
-  select ${readerColumns(tx)}, s.digest, s.digested_until
+  select
+    h.id, h.email, h.name, h.email_verified_at is not null as can_get, s.digest, s.digested_until
   from mail_settings s
   join humans h on h.id = s.human_id
   where s.next_digest_at <= ${now} and s.stopped_at is null
@@ -153,7 +162,9 @@ export const takeDueAlerts = (
   tx: Tx,
   { before, most }: { readonly before: Date; readonly most: number },
 ) => tx<Reader[]>`
-  select ${readerColumns(tx)}
+  select
+    h.id, h.email, h.name,
+    h.email_verified_at is not null and s.stopped_at is null and s.alerts <> '{}' as can_get
   from mail_settings s
   join humans h on h.id = s.human_id
   where s.human_id in (select reader_id from inbox_items where mail_due)

@@ -153,7 +153,7 @@ export const makeAlert = (given: Given): Mail => {
     [...text].length > max_subject ? `${[...text].slice(0, max_subject - 1).join('')}…` : text;
   return makeMail({
     ...given,
-    subject: others.length === 0 ? message : `${forum}: ${given.items.length} news`,
+    subject: others.length === 0 ? message : `${forum}: ${given.items.length} updates`,
     sections: sectionsOf(given.items),
     ends: 'Unsubscribe from alerts',
   });

@@ -42,13 +42,19 @@ export interface QueuedEvent {
   readonly at: Date;
 }
 
-/** Takes the oldest queued events. Other timers skip them until the transaction ends. */
-export const takeQueued = (tx: Tx, most: number) => tx<QueuedEvent[]>`
-  delete from news_queue
-  where "offset" in (
-    select "offset" from news_queue order by "offset" limit ${most} for update skip locked
-  )
-  returning "offset", event, question_id, at`;
+/** Lists the oldest queued events. */
+export const listQueued = (db: Db, most: number) => db<QueuedEvent[]>`
+  select "offset", event, question_id, at from news_queue order by "offset" limit ${most}`;
+
+/** Takes a queued event. Returns false if another timer has it. */
+export const takeQueued = async (tx: Tx, offset: number): Promise<boolean> => {
+  const rows = await tx`
+    delete from news_queue
+    where "offset" = (
+      select "offset" from news_queue where "offset" = ${offset} for update skip locked
+    )`;
+  return rows.count === 1;
+};
 
 export const tellFollowersOfQuestion = (tx: Tx, item: NewItem & { readonly question_id: string }) =>
   tell(
@@ -66,7 +72,9 @@ export const tellFollowersOfSearches = (tx: Tx, item: NewItem & { readonly quest
     tx,
     item,
     tx`
-      select f.follower_id as reader_id, jsonb_build_object('searches', json_agg(f.subject)) as details
+      select f.follower_id as reader_id, jsonb_build_object(
+        'searches', to_jsonb((array_agg(f.subject order by f.subject))[1:5])
+      ) as details
       from questions q
       join question_words w on w.question_id = q.id
       join followed_searches s
@@ -126,6 +134,11 @@ export const markChecked = async (tx: Tx, question_id: string, upto: number): Pr
   return rows.count === 1;
 };
 
+/** Ends the comparison of a question that takes no more forecasts. */
+export const endComparison = async (tx: Tx, question_id: string): Promise<void> => {
+  await tx`delete from followed_questions where question_id = ${question_id}`;
+};
+
 /** Deletes a question from the followed ones if its last follower is gone. */
 export const dropUnfollowed = async (tx: Tx, question_id: string): Promise<void> => {
   await tx`
@@ -181,14 +194,21 @@ interface Cursor {
   readonly day: string;
 }
 
+const cursorColumns = (db: Db) => db`agents_at, to_char(day, 'YYYY-MM-DD') as day`;
+
+export const readNewsCursor = (db: Db) =>
+  firstRow(db<Cursor[]>`select ${cursorColumns(db)} from news_cursor`);
+
 /** Locks the cursor, so that one timer at a time works. Undefined if another one does. */
 export const lockNewsCursor = (tx: Tx) =>
-  firstRow(tx<Cursor[]>`
-    select agents_at, to_char(day, 'YYYY-MM-DD') as day from news_cursor for update skip locked`);
+  firstRow(tx<Cursor[]>`select ${cursorColumns(tx)} from news_cursor for update skip locked`);
 
 export const moveNewsCursor = async (tx: Tx, { agents_at, day }: Cursor): Promise<void> => {
   await tx`update news_cursor set agents_at = ${agents_at}, day = ${day}::date`;
 };
+
+/** The forecasts of an agent in a day are counted up to this number. */
+export const max_counted = 1_000;
 
 /**
  * Followed agents that forecast after `since`: how many forecasts each made today, and on which
@@ -198,22 +218,27 @@ export const listForecasters = (
   db: Db,
   { since, today }: { readonly since: Date; readonly today: Date },
 ) => db<{ agent_id: string; predictions: number; question_id: string }[]>`
-  select f.agent_id, d.predictions, d.question_id
+  select f.agent_id, made.predictions, last.question_id
   from (select distinct subject::uuid as agent_id from follows where kind = 'agent') f
   cross join lateral (
-    select
-      count(*)::int as predictions,
-      max(at) as last_at,
-      (array_agg(question_id order by at desc))[1] as question_id
+    select question_id, coalesce(revised_at, created_at) as at
+    from predictions
+    where agent_id = f.agent_id and hidden_at is null
+    order by coalesce(revised_at, created_at) desc, id desc
+    limit 1
+  ) last
+  cross join lateral (
+    select count(*)::int as predictions
     from (
-      select question_id, coalesce(revised_at, created_at) as at
-      from predictions p
-      where p.agent_id = f.agent_id
+      select
+      from predictions
+      where agent_id = f.agent_id
         and coalesce(revised_at, created_at) >= ${today}
         and hidden_at is null
-    ) made
-  ) d
-  where d.last_at > ${since}
+      limit ${db.unsafe(String(max_counted))}
+    ) counted
+  ) made
+  where last.at > ${since} and last.at >= ${today}
   order by f.agent_id`;
 
 /** Tells the followers of an agent, unless they already know of this number of forecasts. */

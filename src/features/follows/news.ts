@@ -1,6 +1,7 @@
 import type { Tx } from '../../db/client.js';
 import type { Deps } from '../../http/deps.js';
 import { makeId } from '../../kit/ids.js';
+import { describeError } from '../../kit/log.js';
 import { makeLoop } from '../../kit/loop.js';
 import type { Service } from '../../kit/service.js';
 import { readDay } from '../briefs/daily-rules.js';
@@ -11,6 +12,7 @@ import type { Projector } from '../events/index.js';
 import type { LogEntry } from '../events/log-entry.js';
 import { readQuestion } from '../questions/index.js';
 import * as store from './news-store.js';
+import { dropOrphanSearches } from './store.js';
 
 /**
  * Brings news to the inboxes of followers. Any number of timers may run it; each piece of work is
@@ -51,23 +53,39 @@ const tellEvent = async (tx: Tx, { event, question_id, offset, at }: store.Queue
       await store.tellFollowersOfQuestion(tx, { ...item, kind: event, alert: 'closing_soon' });
       return;
     case 'question.resolved': {
+      await store.endComparison(tx, question_id);
       const is_correction = question.revision > 1;
       const details = { outcome: outcomeText(question), is_correction };
       await store.tellFollowersOfQuestion(tx, { ...item, kind: event, details, alert: 'resolved' });
       return;
     }
     default:
+      await store.endComparison(tx, question_id);
       await store.tellFollowersOfQuestion(tx, { ...item, kind: event, alert: 'resolved' });
   }
 };
 
-/** Tells the followers of some queued events. Returns how many events there were. */
-export const tellQueued = ({ sql }: Pick<Deps, 'sql'>): Promise<number> =>
-  sql.begin(async (tx) => {
-    const events = await store.takeQueued(tx, max_queued);
-    for (const one of [...events].sort((a, b) => a.offset - b.offset)) await tellEvent(tx, one);
-    return events.length;
-  });
+/** Telling all followers of a question may take this long. */
+const statement_ms = 60_000;
+
+/**
+ * Tells the followers of some queued events, each in a transaction of its own, so that an event
+ * that fails does not stop the others. Returns how many events were told.
+ */
+export const tellQueued = async ({ sql, log }: Pick<Deps, 'sql' | 'log'>): Promise<number> => {
+  let done = 0;
+  for (const event of await store.listQueued(sql, max_queued)) {
+    try {
+      await sql.begin({ statement_ms }, async (tx) => {
+        if (await store.takeQueued(tx, event.offset)) await tellEvent(tx, event);
+      });
+      done += 1;
+    } catch (error) {
+      log.warn({ ...describeError(error), offset: event.offset }, 'news: an event was not told');
+    }
+  }
+  return done;
+};
 
 /** Compares the headlines of some followed questions. Returns how many had new forecasts. */
 export const tellMoves = async (deps: Deps): Promise<number> => {
@@ -79,7 +97,7 @@ export const tellMoves = async (deps: Deps): Promise<number> => {
   const found = await store.readFigures(deps.sql, consensus, ids);
   for (const { question_id, upto } of moving) {
     const figures = found.find((one) => one.question_id === question_id)?.figures;
-    await deps.sql.begin(async (tx) => {
+    await deps.sql.begin({ statement_ms }, async (tx) => {
       if (!(await store.markChecked(tx, question_id, upto)) || figures === undefined) return;
       const id = makeId();
       const details = { after: figures };
@@ -100,24 +118,44 @@ type FamilyDay = Readonly<Record<'predictions' | 'agents' | 'resolved', number>>
   readonly model_family: string;
 };
 
-const tellFamilies = async (tx: Tx, { day, days, now }: { day: string; days: Days; now: Date }) => {
-  const wanted = readDay(day, now);
-  if (wanted === null || !(await store.hasFamilyFollowers(tx))) return;
-  const { families } = (await days.read(wanted)) as { readonly families: readonly FamilyDay[] };
-  for (const { model_family: family, predictions, agents, resolved } of families) {
-    const details = { family, day, predictions, agents, resolved };
-    const item = { id: makeId(), kind: 'family.day', cause: `family:${family}:${day}` } as const;
-    await store.tellFollowersOfFamily(tx, { ...item, details, at: now }, family);
+/** Older days of families are not told, for example after a long stop. */
+const max_days = 7;
+
+/** Reads the families of the days that have ended since the cursor's day. */
+const readEndedDays = async (day: string, { days, now }: { days: Days; now: Date }) => {
+  const today = startOfDay(now).getTime();
+  const first = Math.max(Date.parse(day), today - max_days * day_ms);
+  const ended: { readonly day: string; readonly families: readonly FamilyDay[] }[] = [];
+  for (let at = first; at < today; at += day_ms) {
+    const wanted = readDay(dayOf(new Date(at)), now);
+    if (wanted !== null) {
+      const { families } = (await days.read(wanted)) as Pick<(typeof ended)[number], 'families'>;
+      ended.push({ day: wanted.date, families });
+    }
   }
+  return ended;
+};
+
+const tellFamily = (tx: Tx, { day, now }: { day: string; now: Date }, one: FamilyDay) => {
+  const { model_family: family, predictions, agents, resolved } = one;
+  const details = { family, day, predictions, agents, resolved };
+  const item = { id: makeId(), kind: 'family.day', cause: `family:${family}:${day}` } as const;
+  return store.tellFollowersOfFamily(tx, { ...item, details, at: now }, family);
 };
 
 /** Tells followers about the forecasts of agents, and about the days of families that have ended. */
-export const tellForecasters = ({ sql, clock }: Deps, days: Days): Promise<void> =>
-  sql.begin(async (tx) => {
+export const tellForecasters = async ({ sql, clock }: Deps, days: Days): Promise<void> => {
+  const now = clock();
+  const today = startOfDay(now);
+  const before = await store.readNewsCursor(sql);
+  const is_new_day = before !== undefined && before.day < dayOf(today);
+  const ended =
+    is_new_day && (await store.hasFamilyFollowers(sql))
+      ? await readEndedDays(before.day, { days, now })
+      : [];
+  await sql.begin({ statement_ms }, async (tx) => {
     const cursor = await store.lockNewsCursor(tx);
     if (cursor === undefined) return;
-    const now = clock();
-    const today = startOfDay(now);
     const since = new Date(cursor.agents_at.getTime() - look_back_ms);
     for (const { agent_id, question_id, predictions } of await store.listForecasters(tx, {
       since,
@@ -127,11 +165,16 @@ export const tellForecasters = ({ sql, clock }: Deps, days: Days): Promise<void>
       const item = { id: makeId(), kind: 'agent.forecast', cause, agent_id, question_id } as const;
       await store.tellFollowersOfAgent(tx, { ...item, at: now }, predictions);
     }
-    if (cursor.day < dayOf(today)) {
-      await tellFamilies(tx, { day: dayOf(new Date(today.getTime() - day_ms)), days, now });
+    // Another timer may have told these days meanwhile.
+    if (cursor.day === before?.day) {
+      for (const { day, families } of ended) {
+        for (const one of families) await tellFamily(tx, { day, now }, one);
+      }
     }
+    if (is_new_day) await dropOrphanSearches(tx);
     await store.moveNewsCursor(tx, { agents_at: now, day: dayOf(today) });
   });
+};
 
 /** Headlines and agents are compared this often; queued events are told every turn. */
 const compare_every_ms = 10_000;

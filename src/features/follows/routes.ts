@@ -113,15 +113,17 @@ const putFollow = route({
     const { kind, subject, search } = wanted;
     const [heard = null] = kind === 'question' ? await readFigures(sql, consensus, [subject]) : [];
     const row = await sql.begin(async (tx) => {
-      if (search !== undefined) await store.putSearch(tx, subject, search);
-      if (caller.kind === 'human') await beginDigests(tx, caller.id, clock());
-      return store.putFollow(tx, caller, {
+      const followed = await store.putFollow(tx, caller, {
         kind,
         subject,
         heard: heard?.figures ?? null,
         move_points: query.move_points ?? null,
         at: clock(),
       });
+      if (followed === null) return null;
+      if (search !== undefined) await store.putSearch(tx, subject, search);
+      if (caller.kind === 'human') await beginDigests(tx, caller.id, clock());
+      return followed;
     });
     if (row === null) return refuse(wire.follow_faults.FOLLOW_LIMIT_REACHED);
     return reply(row.is_new ? 201 : 200, show(row, pillars));
@@ -159,7 +161,10 @@ const deleteFollow = route({
   },
 });
 
-/** Returns what changed on each question since a time, by question. */
+/** Changes are counted for this long. An earlier time is moved to this limit. */
+const max_changes_ms = 90 * 86_400_000;
+
+/** Returns the changes of each question since a time, by question. */
 const readChanges = async (
   ids: readonly string[],
   since: Date,
@@ -211,7 +216,9 @@ const listFollows = route({
         const rows = await store.listFollows(sql, caller, kind, page);
         if (changes_since !== undefined) {
           const ids = rows.filter((row) => row.kind === 'question').map(({ subject }) => subject);
-          changes = await readChanges(ids, new Date(changes_since), deps);
+          const oldest_ms = deps.clock().getTime() - max_changes_ms;
+          const since = new Date(Math.max(Date.parse(changes_since), oldest_ms));
+          changes = await readChanges(ids, since, deps);
         }
         return rows;
       },

@@ -18,6 +18,9 @@ export interface Search {
 
 const search_names = ['q', 'category', 'subcategory', 'tag', 'question_type'] as const;
 const max_words = 200;
+const max_tag = 50;
+/** The table has the same limit. */
+const max_text = 1_000;
 
 const refuseSearch = (message: string): Fault =>
   refuse(follow_faults.INVALID_SEARCH, { message, fields: [{ path: 'params.id', message }] });
@@ -40,6 +43,9 @@ export const readSearch = (text: string, pillars: readonly Pillar[]): Search | F
   if (Object.keys(search).length === 0) return refuseSearch('Give the search at least one word.');
   if ((search.q?.length ?? 0) > max_words) {
     return refuseSearch(`The words of a search can have at most ${max_words} characters.`);
+  }
+  if ((search.tag?.length ?? 0) > max_tag || searchText(search).length > max_text) {
+    return refuseSearch('The search is too long. Use fewer or shorter words.');
   }
   const { question_type, category, subcategory, tag } = search;
   if (question_type !== undefined && question_types.every((one) => one !== question_type)) {

@@ -65,7 +65,7 @@ export const follows_query = Type.Object({
   changes_since: Type.Optional(
     Type.String({
       format: 'date-time',
-      description: 'Adds to each question what changed since this time.',
+      description: 'Adds to each question the changes since this time, at most 90 days ago.',
     }),
   ),
   ...page_query,

@@ -52,6 +52,15 @@ const follower_lock = 7_366_146;
 export const putFollow = async (tx: Tx, { kind: of, id }: Follower, wish: Wish) => {
   const { kind, subject, heard, move_points, at } = wish;
   await tx`select pg_advisory_xact_lock(${follower_lock}, hashtext(${id}))`;
+  // Locks the row that the timer locks too, so that it does not delete it meanwhile.
+  if (kind === 'question') {
+    await tx`
+      insert into followed_questions as q (question_id, checked_offset)
+      select ${subject}::uuid, coalesce(
+        (select prediction_offset from question_counts where question_id = ${subject}::uuid), 0
+      )
+      on conflict (question_id) do update set checked_offset = q.checked_offset`;
+  }
   const row = await firstRow(tx<(FollowRow & { readonly is_new: boolean })[]>`
     insert into follows as f
       (id, agent_id, human_id, kind, subject, heard, move_points, created_at)
@@ -68,16 +77,7 @@ export const putFollow = async (tx: Tx, { kind: of, id }: Follower, wish: Wish) 
     on conflict (follower_id, kind, subject) do update
       set move_points = coalesce(${move_points}::smallint, f.move_points)
     returning ${columns(tx)}, xmax = 0 as is_new`);
-  if (row === undefined) return null;
-  if (kind === 'question') {
-    await tx`
-      insert into followed_questions (question_id, checked_offset)
-      select ${subject}::uuid, coalesce(
-        (select prediction_offset from question_counts where question_id = ${subject}::uuid), 0
-      )
-      on conflict do nothing`;
-  }
-  return row;
+  return row ?? null;
 };
 
 /** Stores the filters of a followed search, and locks them until the transaction ends. */
@@ -106,6 +106,14 @@ export const deleteFollow = async (tx: Tx, { id }: Follower, { kind, subject }: 
     delete from followed_searches
     where subject = ${subject}
       and not exists (select from follows where kind = 'search' and subject = ${subject})`;
+};
+
+/** Deletes the filters of searches whose followers deleted their accounts. */
+export const dropOrphanSearches = async (tx: Tx): Promise<void> => {
+  const orphans = tx`
+    not exists (select from follows f where f.kind = 'search' and f.subject = s.subject)`;
+  await tx`select from followed_searches s where ${orphans} for update skip locked`;
+  await tx`delete from followed_searches s where ${orphans}`;
 };
 
 const filterOf = (db: Db, kind: FollowKind | undefined) =>

@@ -143,6 +143,8 @@ export const logDue = async (deps: Deps): Promise<number> => {
 };
 
 const later_ms = 1_000;
+/** Pruning reads the whole table. */
+const prune_every_ms = 3_600_000;
 
 /** Creates the mail service. Any number of processes may run it; one of them claims each e-mail. */
 export const createMailer = (
@@ -151,6 +153,7 @@ export const createMailer = (
 ): Service => {
   const { SMTP_URL } = deps.config;
   const smtp = SMTP_URL === undefined ? undefined : openSmtp(SMTP_URL);
+  let pruned_ms = Number.NEGATIVE_INFINITY;
   const loop = makeLoop({
     name: 'mailer',
     log: deps.log,
@@ -163,7 +166,11 @@ export const createMailer = (
         // If the server is down, the others wait too, instead of all being tried at once.
         if (claimed > 0) return is_reached ? 'again' : 'rest';
       }
-      await store.pruneMails(deps.sql, deps.clock());
+      await store.expireMails(deps.sql, deps.clock());
+      if (performance.now() - pruned_ms > prune_every_ms) {
+        await store.pruneMails(deps.sql, deps.clock());
+        pruned_ms = performance.now();
+      }
       return 'rest';
     },
   });

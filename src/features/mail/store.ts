@@ -112,18 +112,29 @@ const claim = (sql: Sql, set: Fragment, due: Fragment) =>
     )
     returning id, recipient, subject, sealed, attempts, created_at`;
 
-export const claimMails = async (sql: Sql, now: Date): Promise<MailRow[]> => {
+/** SQL for whether a waiting e-mail is too old. */
+const isOld = (db: Db, now: Date) => {
   const [oldest, oldest_bulk] = [mail_life_ms, bulk_life_ms].map(
     (life_ms) => new Date(now.getTime() - life_ms),
   ) as [Date, Date];
+  return db`created_at < case when is_bulk then ${oldest_bulk}::timestamptz else ${oldest}::timestamptz end`;
+};
+
+export const claimMails = async (sql: Sql, now: Date): Promise<MailRow[]> => {
+  const next_at = new Date(now.getTime() + claim_ms);
+  return claim(
+    sql,
+    sql`attempts = attempts + 1, next_at = ${next_at}`,
+    sql`next_at <= ${now} and not (${isOld(sql, now)})`,
+  );
+};
+
+/** Gives up on waiting e-mails that are too old. */
+export const expireMails = async (sql: Sql, now: Date): Promise<void> => {
   await sql`
     update mails
     set failed_at = ${now}, sealed = null
-    where sent_at is null
-      and failed_at is null
-      and created_at < case when is_bulk then ${oldest_bulk} else ${oldest} end`;
-  const next_at = new Date(now.getTime() + claim_ms);
-  return claim(sql, sql`attempts = attempts + 1, next_at = ${next_at}`, sql`next_at <= ${now}`);
+    where sent_at is null and failed_at is null and ${isOld(sql, now)}`;
 };
 
 /** Claims e-mails that have not been logged yet. Each one is returned once and stays unsent. */
@@ -141,6 +152,21 @@ export const endMail = async (
 
 export const postponeMail = async (sql: Sql, id: string, next_at: Date): Promise<void> => {
   await sql`update mails set next_at = ${next_at} where id = ${id}`;
+};
+
+/** Gives up on the digests and alerts that wait for these addresses. */
+export const dropBulkMails = async (
+  tx: Tx,
+  recipients: readonly string[],
+  at: Date,
+): Promise<void> => {
+  await tx`
+    update mails
+    set failed_at = ${at}, sealed = null
+    where recipient = any (${recipients as string[]}::text[])
+      and is_bulk
+      and sent_at is null
+      and failed_at is null`;
 };
 
 export const deleteMailsTo = async (tx: Tx, recipient: string): Promise<void> => {

@@ -1,6 +1,6 @@
 import { dayText, percentText, shortNumber } from '../../kit/format.js';
 import type { InboxRow } from './inbox-store.js';
-import { countOf, shorten, textOf, withReason } from './messages.js';
+import { countOf, decidedText, shorten, textOf, withReason } from './messages.js';
 import type { InboxItem } from './schema.js';
 
 /** The items of an inbox on the wire, each with a sentence for people and the page about it. */
@@ -62,7 +62,9 @@ const messageOf = (row: InboxRow): string => {
     case 'agent.forecast': {
       const count = Number(details['predictions'] ?? 1);
       if (count === 1) return `${agent} made a forecast on ${about}.`;
-      return `${agent} made ${countOf(count, 'forecast')} today, the last on ${about}.`;
+      const many =
+        count >= 1_000 ? `at least ${countOf(count, 'forecast')}` : countOf(count, 'forecast');
+      return `${agent} made ${many} today, the last on ${about}.`;
     }
     case 'family.day': {
       const [predictions, agents, resolved] = ['predictions', 'agents', 'resolved'].map((name) =>
@@ -96,7 +98,7 @@ const messageOf = (row: InboxRow): string => {
       const where =
         row.question === null ? '' : subject === 'question' ? ` ${about}` : ` on ${about}`;
       const by = row.agent_name === null ? 'you' : agent;
-      return `The ${subject}${where} that ${by} reported was ${textOf(details['status'], 'decided')}.${withReason(details['reason'])}`;
+      return `The ${subject}${where} that ${by} reported was ${decidedText(details)}.${withReason(details['reason'])}`;
     }
     case 'content.hidden':
       return `A ${content} of ${agent} on ${about} was hidden.${withReason(details['reason'])}`;

@@ -54,6 +54,9 @@ export const insertForOwners = (db: Db) => db`
   order by a.owner_id
   on conflict (reader_id, cause) do update
     set
+      id = excluded.id,
+      read_at = null,
+      mail_due = i.mail_due or excluded.mail_due,
       agent_id = null,
       subject_id = null,
       details = jsonb_build_object(
@@ -172,18 +175,18 @@ export const markInboxRead = async (
   return rows.count;
 };
 
-/** Lists the items of several readers that are due as e-mails, oldest first. */
+/** Lists some items of several readers that are due as e-mails, oldest first, also hidden ones. */
 export const listDue = (db: Db, reader_ids: readonly string[], most: number) => db<
-  (InboxRow & { readonly reader_id: string })[]
+  (InboxRow & { readonly reader_id: string; readonly is_shown: boolean })[]
 >`
   select r.id as reader_id, due.*
   from unnest(${reader_ids as string[]}::uuid[]) as r (id)
   cross join lateral (
-    select ${columns(db)}
+    select ${columns(db)}, ${isShown(db)} as is_shown
     from inbox_items i
     left join questions q on q.id = i.question_id
     left join agents a on a.id = i.agent_id
-    where i.reader_id = r.id and i.mail_due and ${isShown(db)}
+    where i.reader_id = r.id and i.mail_due
     order by i.id
     limit ${db.unsafe(String(most))}
   ) due`;
@@ -206,12 +209,17 @@ export const listBetween = (
     limit ${db.unsafe(String(most))}
   ) news`;
 
-/** Notes that the items of these readers need no e-mail any more. */
-export const settleDue = async (tx: Tx, reader_ids: readonly string[]): Promise<void> => {
+/** Notes that these items need no e-mail any more. Items that came meanwhile stay due. */
+export const settleDue = async (
+  tx: Tx,
+  items: readonly { readonly reader_id: string; readonly id: string }[],
+): Promise<void> => {
+  const pairs = items.map(({ reader_id, id }) => ({ reader_id, id }));
   await tx`
-    update inbox_items
+    update inbox_items i
     set mail_due = false
-    where reader_id = any (${reader_ids as string[]}::uuid[]) and mail_due`;
+    from json_to_recordset(${JSON.stringify(pairs)}::text::json) as d (reader_id uuid, id uuid)
+    where i.reader_id = d.reader_id and i.id = d.id`;
 };
 
 export const deleteInbox = async (tx: Tx, reader_id: string): Promise<void> => {

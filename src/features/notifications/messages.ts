@@ -23,6 +23,13 @@ const pointsOf = (net: unknown): string => {
 export const withReason = (reason: unknown): string =>
   typeof reason === 'string' ? ` Reason: ${reason}` : '';
 
+/** The result of a report: `hidden`, `kept`, or `hidden, and its author suspended`. */
+export const decidedText = (details: NotificationRow['details']): string => {
+  const status = textOf(details['status'], 'decided');
+  const is_of_author = status === 'suspended' && details['subject_kind'] !== 'agent';
+  return is_of_author ? 'hidden, and its author suspended' : status;
+};
+
 const messageOf = ({ kind, question, details }: NotificationRow): string => {
   const about = question === null ? 'a question' : `“${shorten(question)}”`;
   const content = textOf(details['content_kind'], 'content');
@@ -54,7 +61,7 @@ const messageOf = ({ kind, question, details }: NotificationRow): string => {
     case 'report.decided': {
       const subject = textOf(details['subject_kind'], 'content');
       const where = question === null ? '' : subject === 'question' ? ` ${about}` : ` on ${about}`;
-      return `The ${subject}${where} that you reported was ${textOf(details['status'], 'decided')}.${withReason(details['reason'])}`;
+      return `The ${subject}${where} that you reported was ${decidedText(details)}.${withReason(details['reason'])}`;
     }
   }
 };

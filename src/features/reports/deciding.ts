@@ -4,6 +4,7 @@ import { makeId } from '../../kit/ids.js';
 import { recordAct } from '../audit/index.js';
 import { act } from '../moderation/index.js';
 import { notify } from '../notifications/index.js';
+import { readQuestion } from '../questions/index.js';
 import { decideQuestion, recordDecision } from '../resolution/index.js';
 import { readVoiding } from '../resolution/rules.js';
 import { statusAfter } from './rules.js';
@@ -28,6 +29,8 @@ const voidReported = async (
   question_id: string,
   { reason, admin, at }: Decided,
 ): Promise<Fault | null> => {
+  // The question may have been voided since it was reported.
+  if ((await readQuestion(tx, question_id))?.status === 'voided') return null;
   const decide = () => readVoiding({ resolution_note: reason });
   const made = await decideQuestion(tx, { question_id, decided_by: admin, at, decide });
   if (isFault(made)) return made;

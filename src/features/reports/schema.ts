@@ -64,7 +64,7 @@ export type ReportWire = Static<typeof report_schema>;
 export const report_answer = Type.Object({ report: report_schema });
 
 export const report_faults = defineFaults({
-  DUPLICATE_REPORT: [409, 'conflict', 'You have already reported this. A moderator will see it.'],
+  DUPLICATE_REPORT: [409, 'conflict', 'You have already reported this.'],
   OWN_CONTENT: [
     403,
     'permission',

@@ -39,7 +39,14 @@ export const readSubject = (db: Db, kind: ReportKind, id: string) =>
     from (${subjectQuery(db, kind, id)}) as s
     left join agents g on g.id = s.author_id`);
 
+const reporter_lock = 7_366_147;
+
+/**
+ * Returns whether the person reported the subject. Reports of one person run one after the other,
+ * because a refused one must not open a case.
+ */
 export const hasReported = async (tx: Tx, person_id: string, subject_id: string) => {
+  await tx`select pg_advisory_xact_lock(${reporter_lock}, hashtext(${person_id}))`;
   const rows = await tx`
     select from reports where person_id = ${person_id} and subject_id = ${subject_id}`;
   return rows.count === 1;

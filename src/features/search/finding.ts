@@ -52,13 +52,19 @@ const ownWords = ({ guide_sections }: Needs): readonly string[] => [
   ]),
 ];
 
+/** Maximum number of words that are corrected, and of letters in each. */
+const max_corrected = 5;
+const max_letters = 40;
+
 /** Returns the text with its typing errors corrected, or null if nothing can be corrected. */
 const correct = async (deps: Needs, text: string): Promise<string | null> => {
   // Quotes and exclusions are meant as they are.
   if (/["“”«»„]|(^|\s)-/.test(text)) return null;
   const spellings = await store.readSpellings(deps.reads, text);
   const unknown = spellings.filter(({ is_known }) => !is_known);
-  if (unknown.length === 0) return null;
+  // More would take long, and such a text has no meaning.
+  if (unknown.length === 0 || unknown.length > max_corrected) return null;
+  if (unknown.some(({ word }) => word.length > max_letters)) return null;
   const own = ownWords(deps);
   const swapped = unknown.flatMap(({ word }) => swappedWords(word));
   const known = await store.findKnown(deps.reads, swapped);

@@ -109,11 +109,17 @@ export const closestWord = (
   is_last: boolean,
 ): string | null => {
   const most = given.length >= long_word ? 2 : 1;
+  const is_begun = is_last && given.length > 3;
   const counted = candidates
+    // A difference in length is at least as many errors.
+    .filter(
+      (word) =>
+        given.length - word.length <= most && (is_begun || word.length - given.length <= most),
+    )
     .map((word) => {
       const errors = countErrors(given, word);
       // A beginning of a word is a weaker match than a whole word.
-      const begun = is_last && given.length > 3 ? countErrors(given, word, true) + 0.5 : errors;
+      const begun = is_begun ? countErrors(given, word, true) + 0.5 : errors;
       return { word, errors: Math.min(errors, begun) };
     })
     .filter(({ errors }) => errors > 0 && errors <= most + 0.5)

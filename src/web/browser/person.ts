@@ -42,29 +42,27 @@ const showUnread = (unread: number): void => {
   if (place !== null) place.textContent = unread === 0 ? '' : count;
 };
 
-const refresh = async (): Promise<void> => {
+/** Shows the state of the person. Returns whether the person follows the subject; null if unknown. */
+const refresh = async (): Promise<boolean | null> => {
   const follow = form?.dataset['follow'];
   const query = follow === undefined ? '' : `?follow=${encodeURIComponent(follow)}`;
   const answer = await fetch(`/account/state${query}`, { headers: { accept: 'application/json' } });
   if (!answer.ok) {
     if (answer.status === 401) localStorage.removeItem(mark);
-    return;
+    return null;
   }
-  const state = (await answer.json()) as State;
-  showUnread(state.unread);
-  if (state.following !== null) showFollowing(state.following);
+  const { unread, following } = (await answer.json()) as State;
+  showUnread(unread);
+  if (following !== null) showFollowing(following);
+  return following;
 };
 
+/** Follows or unfollows. If that fails, for example without a session, opens the page for it. */
 const send = async (follows: HTMLFormElement, act: string): Promise<void> => {
-  const answer = await fetch(follows.action, {
-    method: 'POST',
-    body: new URLSearchParams({ act }),
-    redirect: 'manual',
-  });
-  // A redirect means success. Anything else is shown by sending the form as usual.
-  if (answer.type !== 'opaqueredirect') return follows.submit();
-  showFollowing(act === 'follow');
-  say(act === 'follow' ? 'You follow this now.' : 'You do not follow this any more.');
+  const body = new URLSearchParams({ act });
+  await fetch(follows.action, { method: 'POST', body, redirect: 'manual' });
+  if ((await refresh()) !== (act === 'follow')) location.href = follows.action;
+  else say(act === 'follow' ? 'You follow this now.' : 'You do not follow this any more.');
 };
 
 if (remembered()) {
@@ -75,6 +73,9 @@ if (remembered()) {
   });
   form?.addEventListener('submit', (event) => {
     event.preventDefault();
-    if (form !== null && button !== null) send(form, button.value).catch(() => form.submit());
+    if (form === null || button === null) return;
+    send(form, button.value).catch(() => {
+      location.href = form.action;
+    });
   });
 }

@@ -10,7 +10,11 @@ const limit = 4;
 interface Found {
   readonly corrected: string | null;
   readonly questions: readonly { readonly id: string; readonly question: string }[];
-  readonly agents: readonly { readonly id: string; readonly name: string }[];
+  readonly agents: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly model: string;
+  }[];
   readonly families: readonly string[];
   readonly documents: readonly {
     readonly title: string;
@@ -95,7 +99,7 @@ const show = ({ corrected, questions, agents, families, documents }: Found, text
   );
   addGroup(
     'Agents',
-    agents.map(({ id, name }): Link => [name, `/agents/${id}`]),
+    agents.map(({ id, name, model }): Link => [`${name} (${model})`, `/agents/${id}`]),
   );
   addGroup(
     'Model families',

@@ -12,7 +12,7 @@ type Body = NonNullable<Operations['updateMailSettings']['body']>;
 const alert_labels: Readonly<Record<Alert, string>> = {
   moves: 'A question that I follow moves',
   closing_soon: 'A question that I follow closes within 24 hours',
-  resolved: 'A question is resolved that I follow or my agents predicted',
+  resolved: 'A question that I follow, or that my agents predicted, is resolved',
   replies: 'Somebody replies to one of my agents',
 };
 

@@ -1,3 +1,4 @@
+import { openSql } from '../../../src/db/client.js';
 import { nextDigestAt } from '../../../src/features/digests/rules.js';
 import {
   alert_gap_ms,
@@ -7,7 +8,7 @@ import {
   stopRefused,
 } from '../../../src/features/digests/sending.js';
 import { openSmtp, sendDue } from '../../../src/features/mail/mailer.js';
-import { makeMailOpener } from '../../../src/features/mail/store.js';
+import { makeMailOpener, queueMail } from '../../../src/features/mail/store.js';
 import { type Notice, notify } from '../../../src/features/notifications/index.js';
 import { firstIdAt, makeId } from '../../../src/kit/ids.js';
 import { startApp } from '../../help/app.js';
@@ -132,7 +133,7 @@ t.test('an alert goes out at once, and the next one has all that came meanwhile'
   ahead_ms += alert_gap_ms;
   t.equal(await queueAlerts(deps), 1);
   const [, second] = await mails();
-  t.equal(second?.subject, 'Prediction Forum: 2 news');
+  t.equal(second?.subject, 'Prediction Forum: 2 updates');
 });
 
 t.test('results and moves are alerts only for those who want them', async (t) => {
@@ -146,15 +147,49 @@ t.test('results and moves are alerts only for those who want them', async (t) =>
   t.match(await mails(), [{ recipient: wants.email, subject: /gained 12 points\.$/ }]);
 });
 
+t.test('who ends alerts gets none for what happened before', async (t) => {
+  const human = await makeHuman(app);
+  await settings(human, { alerts: ['replies'] });
+  await tell(human);
+  await settings(human, { alerts: [] });
+  await queueAlerts(deps);
+  await settings(human, { alerts: ['replies'] });
+  await queueAlerts(deps);
+  t.same(await mails(), []);
+});
+
+t.test('if the insights cannot be read, digests go out without them', async (t) => {
+  const human = await makeHuman(app);
+  await settings(human, { digest: 'daily' });
+  await tell(human);
+  toDigest('daily');
+  const ended = openSql({ url: app.stores.database_url, pool: 1, prepare: false, name: 'ended' });
+  await ended.end();
+  const broken = { ...deps, sql: ended };
+  await queueDigests(deps, makeForumReader(broken));
+  t.match(await mails(), [{ recipient: human.email }]);
+});
+
 t.test('a refused address gets no more mails, and the settings say why', async (t) => {
   const human = await makeHuman(app);
   await settings(human, { alerts: ['replies'] });
   await tell(human);
   await queueAlerts(deps);
+  // A second mail waits for the same address.
+  await sql.begin((tx) =>
+    queueMail(
+      tx,
+      { to: human.email, subject: 'x', text: 'x', links: [] },
+      { config: deps.config, at: new Date(deps.clock().getTime() + hour_ms), is_bulk: true },
+    ),
+  );
   smtp.refuseNext('550 5.1.1 no such user');
   await sendDue(deps, { smtp: client, onRefused: stopRefused });
   const { body } = await app.call('GET', '/api/me/account/mail', human);
   t.match(body.stopped, { reason: /^550 5\.1\.1 no such user/ });
+  const [left] = await sql`
+    select count(*)::int as n from mails where sent_at is null and failed_at is null`;
+  t.equal(left?.['n'], 0, 'what waited is given up');
   await sql`delete from mails`;
   await tell(human);
   ahead_ms += alert_gap_ms;

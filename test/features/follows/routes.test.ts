@@ -93,6 +93,8 @@ t.test('what does not exist cannot be followed', async (t) => {
     ['search', 'question_type=odd', 400, 'INVALID_SEARCH'],
     ['search', 'category=nowhere', 400, 'INVALID_CATEGORY'],
     ['search', 'x'.repeat(201), 400, 'INVALID_SEARCH'],
+    ['search', '東'.repeat(120), 400, 'INVALID_SEARCH'],
+    ['search', `tag=${'ä'.repeat(51)}`, 400, 'INVALID_SEARCH'],
     ['person', unknown, 404, 'NOT_FOUND'],
   ] as const) {
     const { status: given, body } = await follow(human, kind, id);
@@ -120,6 +122,9 @@ t.test('a follower can follow only so much', async (t) => {
     body: { code: 'FOLLOW_LIMIT_REACHED' },
   });
   t.equal((await follow(by, 'question', question_id)).status, 200, 'it is followed already');
+  t.equal((await follow(by, 'search', 'one too many')).status, 409);
+  const left = await app.sql`select from followed_searches where subject = 'q=one+too+many'`;
+  t.equal(left.length, 0, 'a refused follow leaves nothing behind');
 });
 
 t.test('a visit lasts while the person looks, and then shows what changed since', async (t) => {

@@ -10,6 +10,7 @@ import {
 import {
   bulk_life_ms,
   claim_ms,
+  expireMails,
   mail_keep_ms,
   mail_life_ms,
   pruneMails,
@@ -114,6 +115,7 @@ t.test('a failure is tried again after a growing pause, until the mail is too ol
   }
   advance(mail_life_ms);
   t.equal(await send(), 0);
+  await expireMails(sql, deps.clock());
   t.match(await readMail(), { attempts, failed: true, sealed: null });
   t.equal(smtp.taken.length, 0);
   t.same(refused, []);
@@ -170,6 +172,7 @@ t.test('a digest waits behind a mail that somebody asked for, and lives longer',
   );
   advance(bulk_life_ms + 1);
   t.equal(await send(), 0);
+  await expireMails(sql, deps.clock());
   t.match(await readMail(), { failed: true });
 });
 
@@ -214,6 +217,7 @@ t.test('a mail older than its links is given up', async (t) => {
   const before = smtp.countConnections();
   advance(mail_life_ms + 1);
   t.equal(await send(), 0);
+  await expireMails(sql, deps.clock());
   t.match(await readMail(), { failed: true, sealed: null });
   t.equal(smtp.countConnections(), before);
 });

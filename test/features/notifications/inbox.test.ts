@@ -66,9 +66,11 @@ t.test('several agents with one result are one item, also in later batches', asy
   t.match((await inbox(human)).items, [
     { agent_id: null, message: /resolved\. 2 of your agents gained 168 points in total\.$/ },
   ]);
+  const first = await inbox(human);
+  await mark(human, { until: first.items[0].id });
   await tell(agents.slice(2), { details: { net: -200 } });
-  const { total, items } = await inbox(human);
-  t.equal(total, 1);
+  const { total, unread, items } = await inbox(human);
+  t.match({ total, unread }, { total: 1, unread: 1 }, 'what was read is new again');
   t.match(items[0].message, /3 of your agents lost 32 points in total\.$/);
   await tell(agents);
   t.match((await inbox(human)).items[0].details, { agents: 3, net: -32 }, 'a repeat is ignored');
