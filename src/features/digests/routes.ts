@@ -5,6 +5,7 @@ import type { Deps } from '../../http/deps.js';
 import { reply, routeFor } from '../../http/route.js';
 import { common_faults, refuse } from '../../kit/fault.js';
 import { sha256 } from '../../kit/ids.js';
+import { dropBulkMails } from '../mail/index.js';
 import { usual_move_points } from '../notifications/schema.js';
 import { createUnsubscribeTokens, mail_lists, nextDigestAt } from './rules.js';
 import * as wire from './schema.js';
@@ -93,13 +94,14 @@ const unsubscribe = route({
   returns: { 200: wire.unsubscribe_answer },
   faults: [wire.digest_faults.INVALID_UNSUBSCRIBE_LINK],
   stores_answer: 'inside',
-  handle: (ctx, { sql, config }) => {
+  handle: (ctx, { sql, config, clock }) => {
     const named = createUnsubscribeTokens(config.SECRET_KEY ?? '').read(ctx.params.token);
     if (named === null) return refuse(wire.digest_faults.INVALID_UNSUBSCRIBE_LINK);
     const ended = ctx.query.all === true ? mail_lists : [named.list];
     return ctx.write(sql, async (tx) => {
       // Nothing is left to end if the account was deleted.
-      await store.endLists(tx, named.human_id, ended);
+      const email = await store.endLists(tx, named.human_id, ended);
+      if (email !== undefined) await dropBulkMails(tx, [email], clock());
       const words =
         ended.length === 2
           ? 'digests or alerts'

@@ -70,21 +70,26 @@ export const beginSettings = async (
     on conflict do nothing`;
 };
 
-/** Ends digests, alerts or both. Returns false if the person has no settings any more. */
+/**
+ * Ends digests, alerts or both. Returns the address of the person if neither is left, else
+ * undefined.
+ */
 export const endLists = async (
   tx: Tx,
   human_id: string,
   lists: readonly MailList[],
-): Promise<boolean> => {
+): Promise<string | undefined> => {
   const ends = (list: MailList) => lists.includes(list);
-  const rows = await tx`
-    update mail_settings
+  const row = await firstRow(tx<{ email: string; is_last: boolean }[]>`
+    update mail_settings s
     set
       digest = case when ${ends('digest')} then 'off' else digest end,
       next_digest_at = case when ${ends('digest')} then null else next_digest_at end,
       alerts = case when ${ends('alerts')} then '{}' else alerts end
-    where human_id = ${human_id}`;
-  return rows.count === 1;
+    from humans h
+    where s.human_id = ${human_id} and h.id = s.human_id
+    returning h.email, s.digest = 'off' and s.alerts = '{}' as is_last`);
+  return row?.is_last === true ? row.email : undefined;
 };
 
 export interface Refused {

@@ -1,5 +1,6 @@
 import { createUnsubscribeTokens } from '../../../src/features/digests/rules.js';
 import { max_bounces } from '../../../src/features/digests/schema.js';
+import { queueMail } from '../../../src/features/mail/index.js';
 import { bounce_secret, secret_key, startApp } from '../../help/app.js';
 import { type Human, makeHuman } from '../../help/story.js';
 import { t } from '../../help/tap.js';
@@ -64,7 +65,13 @@ t.test('an unsubscribe link ends its list without a log-in, again and again', as
   await call('alerts');
   t.match(await read(human), { digest: 'off', alerts: [] });
   await patch(human, { digest: 'daily', alerts });
+  const mail = { to: human.email, subject: 'x', text: 'x', links: [] };
+  const queueing = { config: { SECRET_KEY: secret_key }, at: new Date(), is_bulk: true };
+  await app.sql.begin((tx) => queueMail(tx, mail, queueing));
   t.match((await call('digest', '?all=true')).body, { ended: ['digest', 'alerts'] });
+  const waiting = await app.sql`
+    select from mails where recipient = ${human.email} and failed_at is null`;
+  t.equal(waiting.length, 0, 'waiting e-mails are given up');
   t.match(await read(human), { digest: 'off', alerts: [] });
   t.match(await app.call('POST', '/api/unsubscribe/nonsense'), {
     status: 404,
