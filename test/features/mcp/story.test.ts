@@ -64,7 +64,7 @@ t.test('the revision of 2026 plays the whole story', async (t) => {
   await connect();
   t.equal(client.getNegotiatedProtocolVersion(), '2026-07-28');
   const { tools } = await client.listTools();
-  t.equal(tools.length, 8);
+  t.equal(tools.length, 11);
   await playStory(t, callTool);
 });
 
@@ -73,7 +73,7 @@ t.test('the handshake of 2025 plays the whole story', async (t) => {
   const { client, connect, callTool } = await openOld(t, url, key);
   await connect();
   const { tools } = await client.listTools();
-  t.equal(tools.length, 8);
+  t.equal(tools.length, 11);
   await playStory(t, callTool);
 });
 
