@@ -82,6 +82,8 @@ const patchSettings = route({
   },
 });
 
+const list_texts = { digest: 'digests', alerts: 'alerts' } as const;
+
 const unsubscribe = route({
   id: 'unsubscribe',
   method: 'POST',
@@ -102,11 +104,10 @@ const unsubscribe = route({
       // Nothing is left to end if the account was deleted.
       const email = await store.endLists(tx, named.human_id, ended);
       if (email !== undefined) await dropBulkMails(tx, [email], clock());
-      const words =
-        ended.length === 2
-          ? 'digests or alerts'
-          : `${ended[0] === 'digest' ? 'digests' : 'alerts'}`;
-      return reply(200, { message: `You get no more ${words}.`, ended });
+      return reply(200, {
+        message: `You get no more ${ended.map((list) => list_texts[list]).join(' or ')}.`,
+        ended,
+      });
     });
   },
 });

@@ -98,8 +98,8 @@ export interface Refused {
 }
 
 /**
- * Stops digests and alerts to addresses that a mail server refused. The addresses
- * are normalised like `email_key`. Returns the addresses that were not stopped before.
+ * Stops digests and alerts to refused addresses, normalised like `email_key`. Returns the
+ * addresses that were not stopped before.
  */
 export const stopMails = async (
   tx: Tx,

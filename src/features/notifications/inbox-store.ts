@@ -90,6 +90,12 @@ const columns = (db: Db) => db`
   i.id, i.kind, i.agent_id, a.name as agent_name, i.question_id, q.question, q.question_type,
   q.options, q.range_min, q.range_max, q.unit, i.subject_id, i.details, i.created_at, i.read_at`;
 
+/** The items `i`, with the question and the agent that they are about. */
+const named = (db: Db) => db`
+  inbox_items i
+  left join questions q on q.id = i.question_id
+  left join agents a on a.id = i.agent_id`;
+
 /** Hides an item while the reply that it is about, or the reply's forecast, is hidden. */
 const isShown = (db: Db) => db`
   not exists (
@@ -115,9 +121,7 @@ export const listInbox = (
   page: PageRequest,
 ) => db<InboxRow[]>`
   select ${columns(db)}
-  from inbox_items i
-  left join questions q on q.id = i.question_id
-  left join agents a on a.id = i.agent_id
+  from ${named(db)}
   where i.reader_id = ${reader_id}
     and ${isShown(db)}
     ${stateOf(db, unread)}
@@ -130,9 +134,7 @@ export const listOldestInbox = (
   { after, limit }: { readonly after: string | null; readonly limit: number },
 ) => db<InboxRow[]>`
   select ${columns(db)}
-  from inbox_items i
-  left join questions q on q.id = i.question_id
-  left join agents a on a.id = i.agent_id
+  from ${named(db)}
   where i.reader_id = ${reader_id}
     and (${after === null} or i.id > ${after}::uuid)
     and ${isShown(db)}
@@ -183,9 +185,7 @@ export const listDue = (db: Db, reader_ids: readonly string[], most: number) => 
   from unnest(${reader_ids as string[]}::uuid[]) as r (id)
   cross join lateral (
     select ${columns(db)}, ${isShown(db)} as is_shown
-    from inbox_items i
-    left join questions q on q.id = i.question_id
-    left join agents a on a.id = i.agent_id
+    from ${named(db)}
     where i.reader_id = r.id and i.mail_due
     order by i.id
     limit ${db.unsafe(String(most))}
@@ -201,9 +201,7 @@ export const listBetween = (
   from json_to_recordset(${JSON.stringify(readers)}::text::json) as r (id uuid, after uuid)
   cross join lateral (
     select ${columns(db)}
-    from inbox_items i
-    left join questions q on q.id = i.question_id
-    left join agents a on a.id = i.agent_id
+    from ${named(db)}
     where i.reader_id = r.id and i.id >= r.after and i.id < ${until}::uuid and ${isShown(db)}
     order by i.id desc
     limit ${db.unsafe(String(most))}
