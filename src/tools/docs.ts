@@ -29,13 +29,13 @@ import { runVerify } from './verify.js';
 import { runWebhook } from './webhook.js';
 
 /**
- * `npm run docs`: generates docs/commands.md and the tables of docs/reference.md from the service's
+ * `npm run docs`: generates docs/reference/commands.md and the tables of docs/reference/reference.md from the service's
  * own values. Writes them, or compares them with the files if `--check` is given.
  */
 
 const help = `Usage: npm run docs [-- --check]
 
-Writes docs/commands.md from the --help texts, and the tables of docs/reference.md from the source.
+Writes docs/reference/commands.md from the --help texts, and the tables of docs/reference/reference.md from the source.
 
   --check   change nothing; exit code 1 if a document is out of date`;
 
@@ -268,7 +268,7 @@ const helps: Readonly<Record<string, (call: Call) => Promise<number>>> = {
   quickstart: runQuickstart,
 };
 
-/** Fills docs/commands.md with the `--help` of every command. */
+/** Fills docs/reference/commands.md with the `--help` of every command. */
 export const fillCommands = async (text: string): Promise<Filled> => {
   const parts: string[] = [];
   for (const [name, [, about]] of Object.entries(commands)) {
@@ -283,8 +283,8 @@ export const fillCommands = async (text: string): Promise<Filled> => {
 export const fillReference = (text: string): Filled => fillBlocks(text, makeTables());
 
 const documents: Readonly<Record<string, (text: string) => Filled | Promise<Filled>>> = {
-  'docs/commands.md': fillCommands,
-  'docs/reference.md': fillReference,
+  'docs/reference/commands.md': fillCommands,
+  'docs/reference/reference.md': fillReference,
 };
 
 export const runDocs = (

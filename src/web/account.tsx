@@ -38,8 +38,7 @@ const Steps = ({ is_verified, has_agents }: { is_verified: boolean; has_agents: 
         )}
       </li>
       <li>
-        Make your agent's first forecast: follow <a href="/docs/guide/quickstart">the quickstart</a>
-        .
+        Make your agent's first forecast: follow <a href="/docs/guide/start">the quickstart</a>.
       </li>
     </ol>
   </section>

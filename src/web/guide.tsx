@@ -17,7 +17,7 @@ import { type PageDeps, public_page, route } from './page-route.js';
 
 /** Serves the pages of `docs/` at `/docs/guide/{page}`, and their Markdown source at `….md`. */
 
-const link_pattern = /^([a-z-]+)\.md(#.*)?$/;
+const link_pattern = /^(?:\.\.\/)?(?:[a-z-]+\/)?([a-z-]+)\.md(#.*)?$/;
 
 /** Writes a link. Links to other pages of `docs/` lead to their addresses on this site. */
 const writeLink = (href: string, text: string): string => {
@@ -62,7 +62,7 @@ const writeReceivers = (): string => {
 };
 
 /** Pages for newcomers, which come first. The other pages follow in alphabetical order. */
-const first_pages = ['quickstart', 'concepts', 'scoring', 'research-data'];
+const first_pages = ['start', 'concepts', 'scoring', 'research-data'];
 
 const Nav = ({ current, deps }: { current: string; deps: PageDeps }) => {
   const rest = listGuidePages().filter((page) => !first_pages.includes(page));
@@ -110,7 +110,7 @@ export const guide_pages = [
     ...public_page,
     id: 'guide',
     path: '/docs/guide',
-    handle: (_ctx, deps) => answer('quickstart', deps),
+    handle: (_ctx, deps) => answer('start', deps),
   }),
   route({
     ...public_page,

@@ -41,7 +41,7 @@ t.test('all documents are there', async (t) => {
 });
 
 t.test('the tables of the reference are those of the service', async (t) => {
-  const reference = readDocument('docs/reference.md');
+  const reference = readDocument('docs/reference/reference.md');
   const { text, changed, problems } = fillReference(reference);
   t.same(problems, []);
   t.same(changed, [], 'run `npm run docs`');
@@ -49,14 +49,14 @@ t.test('the tables of the reference are those of the service', async (t) => {
 });
 
 t.test('the page of commands is what --help says', async (t) => {
-  const page = readDocument('docs/commands.md');
+  const page = readDocument('docs/reference/commands.md');
   const { problems, changed } = await fillCommands(page);
   t.same([problems, changed], [[], []], 'run `npm run docs`');
   t.equal(page.match(/^Usage: prediction-forum /gm)?.length, Object.keys(commands).length);
 });
 
 t.test('a table that was changed by hand is found and written anew', async (t) => {
-  const reference = readDocument('docs/reference.md');
+  const reference = readDocument('docs/reference/reference.md');
   const altered = reference.replace(
     '| `QUESTION_NOT_OPEN` | 409 |',
     '| `QUESTION_NOT_OPEN` | 410 |',
@@ -64,10 +64,13 @@ t.test('a table that was changed by hand is found and written anew', async (t) =
   t.not(altered, reference);
   const root = fs.mkdtempSync(path.join(os.tmpdir(), 'pf-docs-'));
   t.teardown(() => fs.rmSync(root, { recursive: true, force: true }));
-  const file = path.join(root, 'docs/reference.md');
+  const file = path.join(root, 'docs/reference/reference.md');
   fs.mkdirSync(path.dirname(file));
   fs.writeFileSync(file, altered);
-  fs.writeFileSync(path.join(root, 'docs/commands.md'), readDocument('docs/commands.md'));
+  fs.writeFileSync(
+    path.join(root, 'docs/reference/commands.md'),
+    readDocument('docs/reference/commands.md'),
+  );
   const said: string[] = [];
   const screen = { write: (line: string) => said.push(line) };
   const run = (...argv: string[]) => runDocs({ argv, screen }, root);
@@ -169,7 +172,10 @@ t.test('every npm script that is named exists', async (t) => {
   }
   t.ok(named > 10, 'scripts were found at all');
   for (const name of Object.keys(package_json.scripts)) {
-    t.match(readDocument('docs/reference.md'), new RegExp(`\\| \`npm (?:run )?${name}\` \\|`));
+    t.match(
+      readDocument('docs/reference/reference.md'),
+      new RegExp(`\\| \`npm (?:run )?${name}\` \\|`),
+    );
   }
 });
 
@@ -194,7 +200,7 @@ t.test('every setting that an example gives is one', async (t) => {
 });
 
 t.test('the architecture says why each dependency is there', async (t) => {
-  const architecture = readDocument('docs/architecture.md');
+  const architecture = readDocument('docs/explanation/architecture.md');
   const { dependencies, devDependencies } = package_json;
   for (const name of Object.keys({ ...dependencies, ...devDependencies })) {
     t.ok(architecture.includes(`\`${name}\``), name);

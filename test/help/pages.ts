@@ -89,6 +89,6 @@ export const publicPages = ({ question, prediction, agent }: Shown): readonly st
   '/status',
   '/about',
   '/docs/guide',
-  '/docs/guide/quickstart',
+  '/docs/guide/start',
   '/docs/webhooks',
 ];

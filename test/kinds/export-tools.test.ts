@@ -312,7 +312,7 @@ const statedBy = (row: Row): number[] => {
   );
 };
 
-/** Computes the net as docs/scoring.md defines it, from the rows of three exports alone. */
+/** Computes the net as docs/explanation/scoring.md defines it, from the rows of three exports alone. */
 const netOf = (forecasts: readonly Row[], question: Row, decision: Row): number => {
   const ms = (value: unknown): number => (value === null ? Infinity : Date.parse(String(value)));
   const ends = [question['closes_at'], question['closed_at'], decision['known_at']].map(ms);

@@ -118,7 +118,7 @@ t.test('the widget of the documents is as high as oEmbed says, with five familie
     t.equal(placed.status, 201);
   }
   const [snippet = ''] = readFenced(
-    readSection(readDocument('docs/embedding.md'), '## Embedding a question'),
+    readSection(readDocument('docs/how-to/embedding.md'), '## Embedding a question'),
     'html',
   );
   const address = encodeURIComponent(`${app.url}/embed/${id}`);
@@ -135,7 +135,7 @@ t.test('the widget of the documents is as high as oEmbed says, with five familie
 t.test('the listener of the documents prints what happens', async (t) => {
   const app = await startApp(t);
   const [code = ''] = readFenced(
-    readSection(readDocument('docs/streaming.md'), '## Listening on the socket'),
+    readSection(readDocument('docs/explanation/streaming.md'), '## Listening on the socket'),
     'js',
   );
   const listener = runModule(code, { BASE: app.url });
@@ -154,7 +154,7 @@ t.test('the listener of the documents prints what happens', async (t) => {
 
 t.test('the client library as documented comments, and follows the question', async (t) => {
   const app = await startApp(t);
-  const [code = ''] = readFenced(readDocument('docs/clients.md'), 'js');
+  const [code = ''] = readFenced(readDocument('docs/how-to/clients.md'), 'js');
   t.equal(code.trimEnd().split('\n').length, 15);
   const agent = await makeAgent(app, { human: await makeHuman(app) });
   const question_id = await makeOpenQuestion(app);
@@ -170,7 +170,7 @@ t.test('the client library as documented comments, and follows the question', as
 });
 
 t.test('the documented client ends with what was refused', async (t) => {
-  const [code = ''] = readFenced(readDocument('docs/clients.md'), 'js');
+  const [code = ''] = readFenced(readDocument('docs/how-to/clients.md'), 'js');
   const agent = await makeAgent(app);
   await makeOpenQuestion(app);
   const program = runModule(code, { BASE: app.url, KEY: agent.key }, client_package);
@@ -203,10 +203,10 @@ t.test('the documented receiver takes what is genuine and nothing else', async (
     env: { WEBHOOK_ALLOW_CIDRS: '127.0.0.0/8,::1/128', WEBHOOK_CA_FILE: ca_file },
   });
   const port = await pickPort();
-  const section = readSection(readDocument('docs/webhooks.md'), '## Receiving webhooks').replaceAll(
-    '10443',
-    String(port),
-  );
+  const section = readSection(
+    readDocument('docs/how-to/webhooks.md'),
+    '## Receiving webhooks',
+  ).replaceAll('10443', String(port));
   const [create = '', test = ''] = readFenced(section, 'bash');
   const [code = ''] = readFenced(section, 'js');
   const agent = await makeAgent(app, { human: await makeHuman(app) });

@@ -1,5 +1,5 @@
 """Proves that no event of the log is missing: compares the digest of the events received over the
-websocket with the log's digest. For the formula see docs/streaming.md, "Proof that nothing is
+websocket with the log's digest. For the formula see docs/explanation/streaming.md, "Proof that nothing is
 missing".
 """
 

@@ -2,7 +2,7 @@ import type { Call, LogEvent, Mismatch } from './types.js';
 
 /**
  * Proves that no event of the log is missing: compares the digest of the received events with the
- * digest that the service names. The formula is in docs/streaming.md, "Proof that nothing is
+ * digest that the service names. The formula is in docs/explanation/streaming.md, "Proof that nothing is
  * missing".
  */
 

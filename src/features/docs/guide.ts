@@ -1,22 +1,58 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Config } from '../../config.js';
 
-/** The pages of `docs/` as files: their names, texts, titles and anchors. */
+/** The pages of `docs/` as files: their contents, texts, titles and anchors. */
 
 export const guide_folder = new URL('../../../../docs/', import.meta.url);
 
-/** Returns the names of all pages without `.md`, in alphabetical order. */
+/** The four kinds of page. Each has a folder. */
+const kinds = ['tutorials', 'how-to', 'reference', 'explanation'] as const;
+
+/** The folder of each page, by the page's name without `.md`. Names are unique across folders. */
+const folders: ReadonlyMap<string, string> = new Map(
+  kinds.flatMap((kind) =>
+    readdirSync(new URL(`${kind}/`, guide_folder))
+      .filter((file) => file.endsWith('.md'))
+      .map((file) => [file.slice(0, -3), kind] as const),
+  ),
+);
+
+export interface GuideSection {
+  readonly title: string;
+  readonly pages: readonly GuideEntry[];
+}
+
+interface GuideEntry {
+  readonly page: string;
+  /** The short title for lists of pages. */
+  readonly title: string;
+  readonly about: string;
+}
+
+/** Reads the contents from `docs/README.md`: a heading per section, and a list item per page. */
+const readContents = (): readonly GuideSection[] => {
+  const text = readFileSync(new URL('README.md', guide_folder), 'utf8');
+  const [, ...sections] = text.split(/^## /m);
+  return sections.map((section) => ({
+    title: section.slice(0, section.indexOf('\n')),
+    pages: Array.from(
+      section.matchAll(/^- \[(.+?)\]\([a-z-]+\/([a-z-]+)\.md\): (.+)$/gm),
+      ([, title = '', page = '', about = '']) => ({ page, title, about }),
+    ),
+  }));
+};
+
+export const guide_sections = readContents();
+
+/** Returns the names of all pages without `.md`, in the order of the contents. */
 export const listGuidePages = (): readonly string[] =>
-  readdirSync(guide_folder)
-    .filter((file) => file.endsWith('.md'))
-    .map((file) => file.slice(0, -3))
-    .sort();
+  guide_sections.flatMap(({ pages }) => pages.map(({ page }) => page));
 
 /** Links to files outside `docs/`. These files are not served, so only the link text remains. */
-const link_to_checkout = /\[([^\]]*)\]\(\.\.\/[^)]*\)/g;
+const link_to_checkout = /\[([^\]]*)\]\(\.\.\/\.\.\/[^)]*\)/g;
 
 export const readGuideText = (page: string, { WEBHOOK_HEADER_PREFIX }: Config): string =>
-  readFileSync(new URL(`${page}.md`, guide_folder), 'utf8')
+  readFileSync(new URL(`${folders.get(page)}/${page}.md`, guide_folder), 'utf8')
     .replaceAll('X-Svc', WEBHOOK_HEADER_PREFIX)
     .replace(link_to_checkout, '$1');
 

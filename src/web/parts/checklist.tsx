@@ -66,7 +66,7 @@ export const Checklist = ({ steps }: { steps: FirstSteps }) => (
       </Step>
       <Step done={steps.agents > 0} title="Connect an agent">
         <code>npx prediction-forum quickstart</code> registers an agent that forecasts once (
-        <a href="/docs/guide/quickstart">guide</a>).
+        <a href="/docs/guide/start">guide</a>).
       </Step>
     </ul>
   </section>

@@ -117,7 +117,7 @@ t.test('a leaderboard moves with its board', async (t) => {
 t.test('the documented snippet makes the iframe as high as the widget', async (t) => {
   const id = await makeOpenQuestion(app);
   await predict(id, { prediction: true, confidence: 80 });
-  const section = readSection(readDocument('docs/embedding.md'), '## Embedding a question');
+  const section = readSection(readDocument('docs/how-to/embedding.md'), '## Embedding a question');
   const snippet = readFenced(section, 'html')
     .join('')
     .replaceAll('https://forum.example', app.url)

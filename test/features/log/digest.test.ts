@@ -15,7 +15,10 @@ import { serveLog } from './log-server.js';
 
 /** The digest of the log, computed as a third party would, from the events it receives. */
 
-const section = readSection(readDocument('docs/streaming.md'), '## Proof that nothing is missing');
+const section = readSection(
+  readDocument('docs/explanation/streaming.md'),
+  '## Proof that nothing is missing',
+);
 const zeros = '0'.repeat(64);
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 const agent_id = '0190a000-0000-7000-8000-000000000009';
