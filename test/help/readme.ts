@@ -47,10 +47,17 @@ export const shapeOf = (line: string): string =>
     .replace(/First Light \d+/g, 'First Light <number>')
     .replace(/"latency_ms":\d+/g, '"latency_ms":<number>');
 
-/** Runs a script with bash in the checkout. The first command that fails ends the script. */
-export const runBash = (script: string, env: Readonly<Record<string, string>>) =>
+/**
+ * Runs a script with bash, by default in the checkout. The first command that fails ends the
+ * script.
+ */
+export const runBash = (
+  script: string,
+  env: Readonly<Record<string, string>>,
+  cwd = project_root,
+) =>
   new Promise<{ code: number; lines: readonly string[]; errors: string }>((resolve) => {
-    const options = { cwd: project_root, env: { ...process.env, ...env }, timeout: 60_000 };
+    const options = { cwd, env: { ...process.env, ...env }, timeout: 60_000 };
     execFile(
       'bash',
       ['--norc', '-euo', 'pipefail', '-c', script],
