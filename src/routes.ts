@@ -9,6 +9,7 @@ import { routes as comparison } from './features/comparison/routes.js';
 import { routes as consensus } from './features/consensus/routes.js';
 import { routes as consumers } from './features/consumers/routes.js';
 import { routes as digests } from './features/digests/routes.js';
+import { downloads } from './features/docs/downloads.js';
 import { routes as health } from './features/docs/health.js';
 import { routes as site } from './features/docs/site.js';
 import { routes as embed } from './features/embed/routes.js';
@@ -77,6 +78,7 @@ export const api_routes = [
   ...mcp,
   ...health,
   ...site,
+  downloads,
 ];
 
 export const api_info = {

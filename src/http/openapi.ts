@@ -13,6 +13,75 @@ export interface DocumentInfo {
   readonly description: string;
 }
 
+/** A JSON Schema, with the members that the routes use. */
+export interface JsonSchema {
+  readonly $ref?: string;
+  readonly type?: string;
+  readonly format?: string;
+  readonly description?: string;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly default?: unknown;
+  readonly anyOf?: readonly JsonSchema[];
+  readonly items?: JsonSchema;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: JsonSchema | boolean;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+}
+
+interface Content {
+  readonly [media_type: string]: { readonly schema: JsonSchema; readonly example?: unknown };
+}
+
+/** An operation of the document, with the members that the API reference shows. */
+export interface Operation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly deprecated?: boolean;
+  readonly tags: readonly string[];
+  readonly parameters: readonly {
+    readonly name: string;
+    readonly in: 'path' | 'query' | 'header';
+    readonly required: boolean;
+    readonly description?: string;
+    readonly schema: JsonSchema;
+  }[];
+  readonly requestBody?: { readonly required: boolean; readonly content: Content };
+  readonly responses: Readonly<
+    Record<
+      string,
+      {
+        readonly content?: Content;
+        readonly 'x-faults'?: readonly {
+          readonly code: string;
+          readonly sentence: string;
+          readonly is_general: boolean;
+        }[];
+      }
+    >
+  >;
+  readonly 'x-auth': Auth;
+  readonly 'x-limits'?: readonly string[];
+}
+
+export interface OpenApi {
+  readonly openapi: string;
+  readonly tags: readonly { readonly name: string; readonly description: string | undefined }[];
+  /** By path, then by method in small letters. */
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly securitySchemes: object;
+  };
+}
+
 interface DocumentParts {
   readonly info: DocumentInfo;
   readonly server_url: string;
@@ -225,16 +294,19 @@ const routes_a_turn = 10;
 export const makeOpenApi = async (
   routes: readonly Route[],
   parts: DocumentParts,
-): Promise<Record<string, unknown>> => {
+): Promise<OpenApi & Readonly<Record<string, unknown>>> => {
   const pause = makePause(routes_a_turn);
   const { info, server_url, tags } = parts;
   const names = routes.filter(({ documented }) => documented).map(({ tag }) => tag);
-  const paths: Record<string, Record<string, unknown>> = {};
+  const paths: Record<string, Record<string, Operation>> = {};
   const components = new Map<string, object>();
   for (const route of routes) {
     if (!route.documented) continue;
     const path = paths[route.path] ?? {};
-    path[route.method.toLowerCase()] = referToNamed(operationOf(route, parts), components);
+    path[route.method.toLowerCase()] = referToNamed(
+      operationOf(route, parts),
+      components,
+    ) as Operation;
     paths[route.path] = path;
     await pause();
   }

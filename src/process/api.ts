@@ -34,8 +34,14 @@ import {
   readOldestSeconds,
 } from '../features/consumers/index.js';
 import { makeConsumeOps } from '../features/consumers/sockets.js';
+import { createDownloads, type DownloadParts } from '../features/docs/downloads.js';
 import type { HealthParts } from '../features/docs/health.js';
-import { createSite, type DocsParts } from '../features/docs/site.js';
+import {
+  createReference,
+  createSite,
+  type DocsParts,
+  type SiteOptions,
+} from '../features/docs/site.js';
 import type { LimitLine } from '../features/docs/texts.js';
 import { createDigestTracker, Follower } from '../features/events/index.js';
 import { type LogEntry, wakeUpChannel } from '../features/events/log-entry.js';
@@ -130,6 +136,7 @@ type Needs = Deps &
   ExportParts &
   SearchParts &
   DocsParts &
+  DownloadParts &
   HealthParts &
   PageDeps;
 type ApiParts = ReturnType<typeof makeApiParts>;
@@ -172,6 +179,12 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
     run: ({ at, ...ballot }, tried_ms) =>
       voting.add({ at: tried_ms === null ? new Date(at) : deps.clock(), ...ballot }),
   });
+  const site_options: SiteOptions = {
+    routes: api_routes as readonly Route[],
+    info: api_info,
+    limits: limitLines(config),
+    public_url: () => deps.public_url,
+  };
   const parts = {
     ...deps,
     // A getter, because the port is known only once the server listens.
@@ -226,14 +239,11 @@ const makeApiParts = (deps: Deps, shared: Shared) => {
       public_url: () => deps.public_url,
       connections: log_watch.connections,
     }),
-    guide_sections: createDocumentSearch(config),
+    guide_sections: createDocumentSearch(config, api_routes as readonly Route[]),
     digests: createDigestTracker(deps, recent),
-    site: createSite({
-      routes: api_routes as readonly Route[],
-      info: api_info,
-      limits: limitLines(config),
-      public_url: () => deps.public_url,
-    }),
+    site: createSite(site_options),
+    reference: createReference(site_options),
+    downloads: createDownloads(),
   };
   return parts satisfies Needs;
 };

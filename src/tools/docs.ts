@@ -4,9 +4,8 @@ import { commands } from '../boot/commands.mjs';
 import { type SettingName, settings } from '../config.js';
 import { catalogue } from '../features/events/catalogue.js';
 import { countedBy, type LimitName, limit_table, per_texts } from '../features/limits/rules.js';
-import { describeDeprecation } from '../http/deprecation.js';
 import { faultsOf } from '../http/openapi.js';
-import type { Auth, Route } from '../http/route.js';
+import type { Route } from '../http/route.js';
 import type { EventDef } from '../kit/event.js';
 import { common_faults, type FaultDef } from '../kit/fault.js';
 import { api_routes } from '../routes.js';
@@ -29,13 +28,13 @@ import { runVerify } from './verify.js';
 import { runWebhook } from './webhook.js';
 
 /**
- * `npm run docs`: generates docs/reference/commands.md and the tables of docs/reference/reference.md from the service's
- * own values. Writes them, or compares them with the files if `--check` is given.
+ * `npm run docs`: generates the tables of docs/reference from the service's own values. Writes
+ * them, or compares them with the files if `--check` is given.
  */
 
 const help = `Usage: npm run docs [-- --check]
 
-Writes docs/reference/commands.md from the --help texts, and the tables of docs/reference/reference.md from the source.
+Writes the tables of docs/reference from the source, and the --help texts into commands.md.
 
   --check   change nothing; exit code 1 if a document is out of date`;
 
@@ -56,33 +55,9 @@ const asCode = (text: string): string => `\`${text}\``;
 const asPhrase = (text: string): string =>
   /\.\s/.test(text) || !text.endsWith('.') ? text : text.slice(0, -1);
 
-const callers: Readonly<Record<Auth, string>> = {
-  public: 'anybody',
-  agent: 'an agent',
-  linked: 'a linked agent',
-  human: 'a person',
-  either: 'an agent or a person',
-  member: 'a linked agent or a person',
-  admin: 'an admin',
-};
-
 const routes: readonly Route[] = (api_routes as readonly Route[]).filter(
   ({ documented }) => documented,
 );
-
-/** Groups the routes by feature, in the order in which the features are mounted. */
-const routesByTag = (): readonly Route[] => {
-  const tags = [...new Set(routes.map(({ tag }) => tag))];
-  return tags.flatMap((tag) => routes.filter((route) => route.tag === tag));
-};
-
-/** Returns the row of a route in the table of routes. */
-export const routeRow = (route: Route): readonly string[] => {
-  const { method, path, auth, limits, summary, deprecated } = route;
-  const about = deprecated === undefined ? '' : `. **${describeDeprecation(deprecated)}**`;
-  const counted = limits.map(asCode).join(', ');
-  return [method, asCode(path), callers[auth], counted, asPhrase(summary) + about];
-};
 
 const fieldsOf = ({ data }: EventDef): string => {
   const required = new Set(data.required ?? []);
@@ -151,7 +126,6 @@ const fixed_defaults: Readonly<Partial<Record<SettingName, string>>> = {
 
 /** The head and the rows of each table, keyed by the name of its markers. */
 const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
-  routes: () => [['Method', 'Path', 'Caller', 'Limit', 'Summary'], ...routesByTag().map(routeRow)],
   events: () => [
     ['Event', 'When', 'Audience', 'Data'],
     ...catalogue.map((def) => [
@@ -211,10 +185,19 @@ const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
   ],
 };
 
-const makeTables = (): ReadonlyMap<string, string> =>
+/** The tables of each page of docs/reference. */
+const pages: Readonly<Record<string, readonly string[]>> = {
+  events: ['events'],
+  errors: ['faults'],
+  socket: ['socket-faults', 'close-codes', 'socket-limits'],
+  limits: ['limits'],
+  settings: ['settings'],
+};
+
+const makeTables = (names: readonly string[]): ReadonlyMap<string, string> =>
   new Map(
-    Object.entries(tables).map(([name, rowsOf]) => {
-      const [head = [], ...rows] = rowsOf();
+    names.map((name) => {
+      const [head = [], ...rows] = tables[name]?.() ?? [];
       return [name, makeTable(head, rows)];
     }),
   );
@@ -268,7 +251,7 @@ const helps: Readonly<Record<string, (call: Call) => Promise<number>>> = {
   quickstart: runQuickstart,
 };
 
-/** Fills docs/reference/commands.md with the `--help` of every command. */
+/** Fills the page of commands with the `--help` of every command. */
 export const fillCommands = async (text: string): Promise<Filled> => {
   const parts: string[] = [];
   for (const [name, [, about]] of Object.entries(commands)) {
@@ -279,12 +262,15 @@ export const fillCommands = async (text: string): Promise<Filled> => {
   return fillBlocks(text, new Map([['commands', parts.join('\n\n')]]));
 };
 
-/** Fills the reference. The current text is a parameter, so that a test can use another text. */
-export const fillReference = (text: string): Filled => fillBlocks(text, makeTables());
-
-const documents: Readonly<Record<string, (text: string) => Filled | Promise<Filled>>> = {
+/** The pages that are generated, with the function that fills their current text. */
+export const documents: Readonly<Record<string, (text: string) => Filled | Promise<Filled>>> = {
   'docs/reference/commands.md': fillCommands,
-  'docs/reference/reference.md': fillReference,
+  ...Object.fromEntries(
+    Object.entries(pages).map(([page, names]) => [
+      `docs/reference/${page}.md`,
+      (text: string) => fillBlocks(text, makeTables(names)),
+    ]),
+  ),
 };
 
 export const runDocs = (

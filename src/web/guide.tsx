@@ -4,6 +4,7 @@ import { Marked, type Tokens } from 'marked';
 import {
   anchorOf,
   guide_folder,
+  guide_images,
   listGuidePages,
   readGuideText,
   titleOf,
@@ -13,105 +14,121 @@ import { replyRaw } from '../http/route.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import { escapeHtml } from '../kit/html.js';
 import { renderPage } from './page.js';
-import { type PageDeps, public_page, route } from './page-route.js';
+import { goTo, type PageDeps, public_page, route } from './page-route.js';
+import { codeHtml } from './parts/code.js';
+import { DocsFrame, type Heading } from './parts/docs-frame.js';
 
 /** Serves the pages of `docs/` at `/docs/guide/{page}`, and their Markdown source at `….md`. */
 
-const link_pattern = /^(?:\.\.\/)?(?:[a-z-]+\/)?([a-z-]+)\.md(#.*)?$/;
+const page_link = /^(?:\.\.\/)?(?:[a-z-]+\/)?([a-z-]+)\.md(#.*)?$/;
+const image_link = /^\.\.\/images\/([\w.-]+)$/;
 
 /** Writes a link. Links to other pages of `docs/` lead to their addresses on this site. */
 const writeLink = (href: string, text: string): string => {
-  const [, page, anchor = ''] = link_pattern.exec(href) ?? [];
+  const [, page, anchor = ''] = page_link.exec(href) ?? [];
   const to = page === undefined ? href : `/docs/guide/${page}${anchor}`;
   return `<a href="${escapeHtml(to)}">${text}</a>`;
 };
 
-const writeCode = (text: string): string =>
-  `<pre tabindex="0"><code>${escapeHtml(text.trimEnd())}</code></pre>`;
+const writeImage = ({ href, text }: Tokens.Image): string => {
+  const [, file] = image_link.exec(href) ?? [];
+  if (file === undefined) return escapeHtml(text);
+  return `<img src="/docs/images/${file}" alt="${escapeHtml(text)}" loading="lazy">`;
+};
 
-const markdown = new Marked({
-  renderer: {
-    link({ href, tokens }: Tokens.Link) {
-      return writeLink(href, this.parser.parseInline(tokens));
-    },
-    heading({ depth, text, tokens }: Tokens.Heading) {
-      const inner = this.parser.parseInline(tokens);
-      return `<h${depth} id="${anchorOf(text)}">${inner}</h${depth}>\n`;
-    },
-    code: ({ text }: Tokens.Code) => writeCode(text),
-    image: ({ text }: Tokens.Image) => escapeHtml(text),
-  },
-});
+interface Page {
+  readonly html: string;
+  readonly headings: readonly Heading[];
+}
 
 /** Converts Markdown to HTML. Wide tables scroll within the page, also with the keyboard. */
-const writePage = (text: string): string =>
-  (markdown.parse(text) as string)
+const convert = (text: string): Page => {
+  const headings: Heading[] = [];
+  let blocks = 0;
+  const markdown = new Marked({
+    renderer: {
+      link({ href, tokens }: Tokens.Link) {
+        return writeLink(href, this.parser.parseInline(tokens));
+      },
+      heading({ depth, text, tokens }: Tokens.Heading) {
+        const id = anchorOf(text);
+        if (depth === 2 || depth === 3) {
+          headings.push({ id, text: text.replace(/[`*]/g, ''), is_sub: depth === 3 });
+        }
+        return `<h${depth} id="${id}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
+      },
+      code({ text: code, lang = '' }: Tokens.Code) {
+        blocks += 1;
+        return codeHtml({ id: `code-${blocks}`, code, language: lang });
+      },
+      image: writeImage,
+    },
+  });
+  const html = (markdown.parse(text) as string)
     .replaceAll('<table>', '<div class="scroll" tabindex="0"><table>')
     .replaceAll('</table>', '</table></div>');
+  return { html, headings };
+};
 
 /** Added to the page about webhooks: all events, and the receivers that the tests run. */
-const writeReceivers = (): string => {
-  const events = catalogue.map(({ name, about }) => `${name}: ${about}`).join('\n');
+const receiversText = (): string => {
+  const events = catalogue.map(({ name, about }) => `| \`${name}\` | ${about} |`).join('\n');
   const examples = Object.entries({ TypeScript: 'ts', Python: 'py', Go: 'go' }).map(
     ([language, ending]) => {
       const file = new URL(`../examples/webhooks/verify.${ending}`, guide_folder);
-      return `<h3>${language}</h3>${writeCode(readFileSync(file, 'utf8'))}`;
+      return `### ${language}\n\n\`\`\`${ending}\n${readFileSync(file, 'utf8').trimEnd()}\n\`\`\``;
     },
   );
-  return `<h2>Events</h2>${writeCode(events)}<h2>Verification code</h2>${examples.join('\n')}`;
+  return [
+    `\n\n## Events\n\n| Event | When |\n|---|---|\n${events}`,
+    `## Verification code\n\n${examples.join('\n\n')}\n`,
+  ].join('\n\n');
 };
 
-/** Pages for newcomers, which come first. The other pages follow in alphabetical order. */
-const first_pages = ['start', 'concepts', 'scoring', 'research-data'];
+/** Puts the address of this forum into the examples. */
+const fillAddress = (text: string, public_url: string): string =>
+  text
+    .replace(/https:\/\/forum\.example(?![.\w])/g, public_url)
+    .replaceAll('${BASE:-http://127.0.0.1:8080}', `\${BASE:-${public_url}}`);
 
-const Nav = ({ current, deps }: { current: string; deps: PageDeps }) => {
-  const rest = listGuidePages().filter((page) => !first_pages.includes(page));
-  return (
-    <nav class="guide-nav" aria-label="Guide">
-      {[...first_pages, ...rest].map((page) => (
-        <a
-          key={page}
-          href={`/docs/guide/${page}`}
-          aria-current={page === current ? 'page' : undefined}
-        >
-          {titleOf(readGuideText(page, deps.config))}
-        </a>
-      ))}
-      <a href="/docs">API reference</a>
-    </nav>
-  );
+const pages = new Map<string, Page>();
+
+/** The documents do not change while the process runs, so each page is converted once. */
+const readPage = (page: string, { config, public_url }: PageDeps): Page => {
+  const key = `${public_url} ${page}`;
+  const known = pages.get(key);
+  if (known !== undefined) return known;
+  const source = readGuideText(page, config) + (page === 'webhooks' ? receiversText() : '');
+  const made = convert(fillAddress(source, public_url));
+  pages.set(key, made);
+  return made;
 };
 
-const answer = (page: string, deps: PageDeps) => {
-  const text = readGuideText(page, deps.config);
-  const html = writePage(text) + (page === 'webhooks' ? writeReceivers() : '');
+const answer = async (page: string, deps: PageDeps) => {
+  const { html, headings } = readPage(page, deps);
+  const { groups } = await deps.reference();
+  const path = `/docs/guide/${page}`;
   return renderPage(deps, {
-    title: titleOf(text),
-    path: `/docs/guide/${page}`,
+    title: titleOf(readGuideText(page, deps.config)),
+    path,
     section: 'docs',
+    scripts: ['docs.js'],
     children: (
-      <div class="guide">
-        <Nav current={page} deps={deps} />
-        <article>
-          <div dangerouslySetInnerHTML={{ __html: html }} />
-          <p class="soft">
-            <a href={`/docs/guide/${page}.md`}>This page as Markdown</a>
-          </p>
-        </article>
-      </div>
+      <DocsFrame path={path} headings={headings} groups={groups}>
+        <div dangerouslySetInnerHTML={{ __html: html }} />
+        <p class="soft no-print">
+          <a href={`${path}.md`}>This page as Markdown</a>
+        </p>
+      </DocsFrame>
     ),
   });
 };
 
 const params = Type.Object({ page: Type.String({ pattern: '^[a-z-]+(\\.md)?$', maxLength: 60 }) });
 
+const image_types: Readonly<Record<string, string>> = { svg: 'image/svg+xml', png: 'image/png' };
+
 export const guide_pages = [
-  route({
-    ...public_page,
-    id: 'guide',
-    path: '/docs/guide',
-    handle: (_ctx, deps) => answer('start', deps),
-  }),
   route({
     ...public_page,
     id: 'guidePage',
@@ -124,6 +141,21 @@ export const guide_pages = [
       if (!listGuidePages().includes(name)) return refuse(common_faults.NOT_FOUND);
       if (name === page) return answer(page, deps);
       return replyRaw('text/markdown; charset=utf-8', readGuideText(name, deps.config));
+    },
+  }),
+  route({
+    ...public_page,
+    id: 'guideImage',
+    path: '/docs/images/{file}',
+    params: Type.Object({ file: Type.String({ maxLength: 60 }) }),
+    also_produces: Object.values(image_types),
+    absent: common_faults.NOT_FOUND,
+    handle({ params: { file } }) {
+      const type = image_types[file.split('.').at(-1) ?? ''];
+      if (type === undefined || !guide_images.includes(file)) {
+        return refuse(common_faults.NOT_FOUND);
+      }
+      return replyRaw(type, readFileSync(new URL(`images/${file}`, guide_folder)));
     },
   }),
   route({

@@ -7,6 +7,7 @@ import { admin_question_routes } from './admin-questions.js';
 import { admin_report_routes } from './admin-reports.js';
 import { agent } from './agent.js';
 import { agents } from './agents.js';
+import { api_reference_pages } from './api-reference.js';
 import { assets, icons } from './assets.js';
 import { calibration } from './calibration.js';
 import { cards } from './cards.js';
@@ -14,6 +15,7 @@ import { compare } from './compare.js';
 import { data } from './data.js';
 import { discovery_routes } from './discovery.js';
 import { dispute_routes } from './dispute.js';
+import { docs_home } from './docs-home.js';
 import { embed_builder } from './embed-builder.js';
 import { family } from './family.js';
 import { following_routes } from './following.js';
@@ -79,7 +81,9 @@ export const routes: readonly Route<PageDeps>[] = [
   calibration,
   method,
   data,
+  docs_home,
   ...guide_pages,
+  ...api_reference_pages,
   assets,
   ...icons,
 ];

@@ -2,6 +2,7 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import { type AnyInput, placeOf } from '#client/calls.js';
 import type { Input, OperationId } from '#client/types.js';
 import type { Operations } from '#client/wire.js';
+import type { DocsParts } from '../features/docs/site.js';
 import { lists_tag } from '../features/questions/schema.js';
 import { readSession } from '../http/call.js';
 import type { Deps } from '../http/deps.js';
@@ -15,7 +16,7 @@ import type { PngParts } from '../kit/svg-png.js';
  * reads and changes data only through `apiOf`.
  */
 
-export interface PageDeps extends Deps, PngParts {
+export interface PageDeps extends Deps, PngParts, Pick<DocsParts, 'reference'> {
   readonly innerCall: InnerCall;
 }
 

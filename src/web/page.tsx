@@ -189,7 +189,7 @@ const Footer = () => (
       <a href="/moderation">Moderation</a>
       <a href="/embed-builder">Embed a question</a>
       <a href="/feed.xml">Feed</a>
-      <a href="/docs">API</a>
+      <a href="/docs/api">API</a>
       <a href="/llms.txt">For agents</a>
       <button class="text" type="button" id="theme-switch" hidden />
     </div>

@@ -6,8 +6,7 @@ import { settings } from '../../src/config.js';
 import {
   allFaults,
   fillBlocks,
-  fillCommands,
-  fillReference,
+  documents as generated,
   makeTable,
   runDocs,
 } from '../../src/tools/docs.js';
@@ -41,45 +40,43 @@ t.test('all documents are there', async (t) => {
 });
 
 t.test('the tables of the reference are those of the service', async (t) => {
-  const reference = readDocument('docs/reference/reference.md');
-  const { text, changed, problems } = fillReference(reference);
-  t.same(problems, []);
-  t.same(changed, [], 'run `npm run docs`');
-  t.equal(text, reference);
+  for (const [name, fill] of Object.entries(generated)) {
+    const page = readDocument(name);
+    const { text, changed, problems } = await fill(page);
+    t.same([changed, problems], [[], []], `${name}: run \`npm run docs\``);
+    t.equal(text, page);
+  }
 });
 
-t.test('the page of commands is what --help says', async (t) => {
+t.test('the page of commands has every command', async (t) => {
   const page = readDocument('docs/reference/commands.md');
-  const { problems, changed } = await fillCommands(page);
-  t.same([problems, changed], [[], []], 'run `npm run docs`');
   t.equal(page.match(/^Usage: prediction-forum /gm)?.length, Object.keys(commands).length);
 });
 
-t.test('a table that was changed by hand is found and written anew', async (t) => {
-  const reference = readDocument('docs/reference/reference.md');
-  const altered = reference.replace(
+t.test('a table that was changed by hand is found and written again', async (t) => {
+  const root = fs.mkdtempSync(path.join(os.tmpdir(), 'pf-docs-'));
+  t.teardown(() => fs.rmSync(root, { recursive: true, force: true }));
+  fs.mkdirSync(path.join(root, 'docs/reference'), { recursive: true });
+  for (const name of Object.keys(generated)) {
+    fs.writeFileSync(path.join(root, name), readDocument(name));
+  }
+  const name = 'docs/reference/errors.md';
+  const altered = readDocument(name).replace(
     '| `QUESTION_NOT_OPEN` | 409 |',
     '| `QUESTION_NOT_OPEN` | 410 |',
   );
-  t.not(altered, reference);
-  const root = fs.mkdtempSync(path.join(os.tmpdir(), 'pf-docs-'));
-  t.teardown(() => fs.rmSync(root, { recursive: true, force: true }));
-  const file = path.join(root, 'docs/reference/reference.md');
-  fs.mkdirSync(path.dirname(file));
+  t.not(altered, readDocument(name));
+  const file = path.join(root, name);
   fs.writeFileSync(file, altered);
-  fs.writeFileSync(
-    path.join(root, 'docs/reference/commands.md'),
-    readDocument('docs/reference/commands.md'),
-  );
   const said: string[] = [];
   const screen = { write: (line: string) => said.push(line) };
   const run = (...argv: string[]) => runDocs({ argv, screen }, root);
 
   t.equal(await run('--check'), 1);
-  t.match(said.pop(), /is out of date: faults\./);
+  t.match(said.join(''), /errors\.md is out of date: faults\./);
   t.equal(fs.readFileSync(file, 'utf8'), altered, 'a check changes nothing');
   t.equal(await run(), 0);
-  t.equal(fs.readFileSync(file, 'utf8'), reference);
+  t.equal(fs.readFileSync(file, 'utf8'), readDocument(name));
   t.equal(await run('--check'), 0);
   t.equal(await run('--nonsense'), 2);
 });
@@ -209,9 +206,22 @@ t.test('the architecture says why each dependency is there', async (t) => {
 
 t.test('the README is short', async (t) => {
   const readme = readDocument('README.md');
-  t.ok(readme.split('\n').length <= 200, 'lines');
-  t.ok(readme.split(/\s+/).length <= 1_500, 'words');
+  t.ok(readme.split('\n').length <= 120, 'lines');
+});
+
+t.test('the contents list every page of docs once, with its kind', async (t) => {
+  const contents = readDocument('docs/README.md');
   for (const name of documents.keys()) {
-    if (name.startsWith('docs/')) t.ok(readme.includes(`(${name})`), `it names ${name}`);
+    if (!/^docs\/.+\//.test(name)) continue;
+    t.equal(contents.split(`](${name.slice('docs/'.length)}): `).length, 2, name);
+  }
+});
+
+t.test('a page begins with its title, and then with one sentence', async (t) => {
+  for (const [name, text] of documents) {
+    if (!/^docs\/.+\//.test(name)) continue;
+    const [title = '', first = ''] = text.split('\n\n');
+    t.match(title, /^# .+$/, name);
+    t.match(first, /^[A-Z][^.:!?]*(?:\.[^.\s][^.]*)*[.:]$/s, `${name}: ${first}`);
   }
 });

@@ -1,5 +1,5 @@
 import { createUnsubscribeTokens } from '../../src/features/digests/rules.js';
-import { example_bodies } from '../../src/features/docs/examples.js';
+import { example_bodies, example_queries, exampleParam } from '../../src/features/docs/examples.js';
 import type { Route } from '../../src/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
 import { bounce_secret, type CallOptions, secret_key, type TestApp } from '../help/app.js';
@@ -37,37 +37,6 @@ export interface ExampleCall {
   readonly send: CallOptions;
 }
 
-const queries: Readonly<Record<string, Readonly<Record<string, Value>>>> = {
-  myTransactions: { limit: 20 },
-  listQuestions: { status: 'open', category: 'society', sort: 'closing_soon' },
-  search: { q: 'gpt-5' },
-  listPredictions: { sort: 'top', limit: 10 },
-  listDiscussions: { tab: 'top' },
-  listMovers: { range: '1w', limit: 3 },
-  leaderboard: { by: 'brier', of: 'models', period: '30d', include: 'scores' },
-  leaderboardHistory: { by: 'brier', of: 'agents', category: 'society' },
-  compareForecasters: { a: 'claude', b: '$AGENT_ID' },
-  listAgents: { family: 'claude', sort: 'points' },
-  listEvents: { after: 0, topic: ['all'], limit: 50 },
-  readDigests: { from: 0, limit: 20 },
-  oembed: { url: '$EMBED_URL' },
-  listConsensus: { ids: '$QUESTION_ID' },
-  streamEvents: { topic: ['all'] },
-};
-
-const singular = (name: string): string =>
-  name.endsWith('ies') ? `${name.slice(0, -3)}y` : name.replace(/s$/, '');
-
-/** The placeholder of a path parameter: `/api/questions/{id}` takes `$QUESTION_ID`. */
-const paramOf = (path: string, name: string): string => {
-  if (path.includes('/follows/{kind}/')) return name === 'kind' ? 'question' : '$QUESTION_ID';
-  if (name === 'token') return '$UNSUBSCRIBE_TOKEN';
-  if (name.endsWith('_id')) return `$${name.toUpperCase()}`;
-  const before = path.split(`/{${name}}`)[0]?.split('/').at(-1) ?? '';
-  const subject = before === 'embed' ? 'question' : singular(before);
-  return `$${subject.replaceAll('-', '_').toUpperCase()}_ID`;
-};
-
 /** The body that the reference shows. */
 export const bodyOf = ({ id, body }: Route): Value | undefined =>
   body === undefined ? undefined : ((example_bodies[id] ?? {}) as Value);
@@ -104,10 +73,10 @@ const credentialOf = (
 /** Replaces each placeholder with its value. */
 const fill = (value: Value, values: Values): Value => {
   if (typeof value === 'string') {
-    const name = /^\$([A-Z][A-Z\d_]*)$/.exec(value)?.[1];
-    if (name === undefined) return value;
-    if (values[name] === undefined) throw new Error(`Nothing stands for ${name}.`);
-    return values[name];
+    return value.replace(/\$([A-Z][A-Z\d_]*)/g, (_, name: string) => {
+      if (values[name] === undefined) throw new Error(`Nothing stands for ${name}.`);
+      return values[name];
+    });
   }
   if (Array.isArray(value)) return value.map((one: Value) => fill(one, values));
   if (typeof value !== 'object' || value === null) return value;
@@ -388,7 +357,7 @@ const makeCommon = async (app: TestApp, human: Human): Promise<Values> => {
     GUIDE_ID: 'concepts',
     API_KEY: key,
     TOKEN: human.token,
-    EMBED_URL: `${app.url}/embed/${question_id}`,
+    BASE: app.url,
     HOOK_URL: 'https://127.0.0.1:18443/hook',
     PASSWORD: 'correct horse battery',
     CLOSES_AT: days(40),
@@ -415,9 +384,9 @@ export const prepareExamples = async (app: TestApp) => {
     const body = bodyOf(route);
     const names = Object.keys(route.params?.properties ?? {});
     const params = texts(
-      Object.fromEntries(names.map((name) => [name, paramOf(route.path, name)])),
+      Object.fromEntries(names.map((name) => [name, exampleParam(route.path, name)])),
     );
-    const query = texts(queries[route.id] ?? {});
+    const query = texts(example_queries[route.id] ?? {});
     const path = route.path.replace(/\{(\w+)\}/g, (_, name: string) =>
       encodeURIComponent(params[name] ?? ''),
     );

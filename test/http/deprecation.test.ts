@@ -2,7 +2,6 @@ import { parseItem } from 'structured-headers';
 import { describeDeprecation } from '../../src/http/deprecation.js';
 import { makeOpenApi } from '../../src/http/openapi.js';
 import type { Route } from '../../src/http/route.js';
-import { routeRow } from '../../src/tools/docs.js';
 import { t } from '../help/tap.js';
 import { startToyApp, toys } from '../help/toy-app.js';
 
@@ -42,7 +41,7 @@ t.test('other answers do not', async (t) => {
   for (const name of ['deprecation', 'sunset', 'link']) t.equal(headers.get(name), null, name);
 });
 
-t.test('the OpenAPI document and the table of routes say so', async (t) => {
+t.test('the OpenAPI document says so', async (t) => {
   const parts = { info: { title: 'x', version: '1', description: 'y' }, server_url: '', tags: {} };
   const document = await makeOpenApi(toys as readonly Route[], { ...parts, bodyOf: () => ({}) });
   const sentence =
@@ -54,6 +53,5 @@ t.test('the OpenAPI document and the table of routes say so', async (t) => {
       '/api/toys': { get: { deprecated: undefined, description: undefined } },
     },
   });
-  t.equal(routeRow(old_toy).at(-1), `The old way. **${sentence}**`);
   t.equal(describeDeprecation({ since: '2026-01-01' }), 'Deprecated since 2026-01-01.');
 });

@@ -23,8 +23,8 @@ const links: readonly Link[] = [
   { rel: 'service-desc', path: '/openapi.json', type: json, title: 'OpenAPI 3.1' },
   { rel: 'service-desc', path: '/asyncapi.json', type: json, title: 'AsyncAPI 3.1' },
   { rel: 'service-desc', path: '/arazzo.json', type: json, title: 'Workflow in Arazzo 1.0' },
-  { rel: 'service-doc', path: '/docs', type: 'text/html', title: 'API reference' },
-  { rel: 'service-doc', path: '/docs/guide', type: 'text/html', title: 'Guide' },
+  { rel: 'service-doc', path: '/docs', type: 'text/html', title: 'Documentation' },
+  { rel: 'service-doc', path: '/docs/api', type: 'text/html', title: 'API reference' },
   { rel: 'service-doc', path: '/llms.txt', type: 'text/plain', title: 'For agents' },
   {
     rel: 'service-meta',

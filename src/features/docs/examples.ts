@@ -1,6 +1,8 @@
+import type { Auth } from '../../http/route.js';
+
 /**
- * Example request bodies. The API reference shows them and tests send them. `$NAME` is a
- * placeholder for a value that only the caller knows.
+ * Example requests. The API reference shows them and tests send them. `$NAME` is a placeholder for
+ * a value that only the caller knows.
  */
 
 const reasoning = [
@@ -41,6 +43,46 @@ const samples: Readonly<Record<string, string>> = {
 export const sampleBody = (id: string): unknown => {
   const text = JSON.stringify(example_bodies[id] ?? {});
   return JSON.parse(text.replace(/\$([A-Z_]+)/g, (all, name: string) => samples[name] ?? all));
+};
+
+export const example_queries: Readonly<Record<string, Readonly<Record<string, string | number>>>> =
+  {
+    myTransactions: { limit: 20 },
+    listQuestions: { status: 'open', category: 'society', sort: 'closing_soon' },
+    search: { q: 'gpt-5' },
+    listPredictions: { sort: 'top', limit: 10 },
+    listDiscussions: { tab: 'top' },
+    listMovers: { range: '1w', limit: 3 },
+    leaderboard: { by: 'brier', of: 'models', period: '30d', include: 'scores' },
+    leaderboardHistory: { by: 'brier', of: 'agents', category: 'society' },
+    compareForecasters: { a: 'claude', b: '$AGENT_ID' },
+    listAgents: { family: 'claude', sort: 'points' },
+    listEvents: { after: 0, topic: 'all', limit: 50 },
+    readDigests: { from: 0, limit: 20 },
+    oembed: { url: '$BASE/embed/$QUESTION_ID' },
+    listConsensus: { ids: '$QUESTION_ID' },
+    streamEvents: { topic: 'all' },
+  };
+
+const singular = (name: string): string =>
+  name.endsWith('ies') ? `${name.slice(0, -3)}y` : name.replace(/s$/, '');
+
+/** Returns the example of a path parameter: `/api/questions/{id}` takes `$QUESTION_ID`. */
+export const exampleParam = (path: string, name: string): string => {
+  if (path.includes('/follows/{kind}/')) return name === 'kind' ? 'question' : '$QUESTION_ID';
+  if (name === 'token') return '$UNSUBSCRIBE_TOKEN';
+  if (name.endsWith('_id')) return `$${name.toUpperCase()}`;
+  const before = path.split(`/{${name}}`)[0]?.split('/').at(-1) ?? '';
+  const subject = before === 'embed' ? 'question' : singular(before);
+  return `$${subject.replaceAll('-', '_').toUpperCase()}_ID`;
+};
+
+/** Returns the header with the credential of an operation, or null for a public one. */
+export const exampleCredential = (id: string, auth: Auth): readonly [string, string] | null => {
+  if (id === 'takeBounces') return ['X-Bounce-Secret', '$MAIL_BOUNCE_SECRET'];
+  if (auth === 'public') return null;
+  if (auth === 'human') return ['Authorization', 'Bearer $TOKEN'];
+  return auth === 'admin' ? ['X-Admin-Key', '$ADMIN_KEY'] : ['X-API-Key', '$API_KEY'];
 };
 
 export const example_bodies: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {

@@ -17,6 +17,8 @@ const folders: ReadonlyMap<string, string> = new Map(
   ),
 );
 
+export const guide_images: readonly string[] = readdirSync(new URL('images/', guide_folder));
+
 export interface GuideSection {
   readonly title: string;
   readonly pages: readonly GuideEntry[];

@@ -1,5 +1,6 @@
 import type { Route } from '../../http/route.js';
 import { skill_names, skillPath } from './discovery.js';
+import { npm_package, pip_package } from './downloads.js';
 
 /** Texts of the API documents that are not part of any schema, and of `/llms.txt`. */
 
@@ -141,7 +142,9 @@ export const makeLlms = ({ title, url, routes, limits }: LlmsFacts): string => {
   const link = (path: string, name: string, about: string): string =>
     `- [${name}](${url}${path}): ${about}`;
   const shown = routes.filter(({ documented }) => documented).map(({ tag }) => tag);
-  const groups = [...new Set(shown)].map((tag) => link(`/docs#/${tag}`, tag, tag_texts[tag] ?? ''));
+  const groups = [...new Set(shown)].map((tag) =>
+    link(`/docs/api/${tag}`, tag, tag_texts[tag] ?? ''),
+  );
   return `# ${title}
 
 > ${summary}
@@ -150,7 +153,11 @@ ${steps(url, limits)}
 
 ## Docs
 
-${link('/docs', 'API reference', 'every operation, for a browser')}
+${link('/docs', 'Documentation', 'examples, tutorials and guides, for a browser')}
+${link('/docs/api', 'API reference', 'every operation, for a browser')}
+${link('/docs/guide/forecasts', 'Forecasts', 'every form in which a forecast can be sent')}
+${link(npm_package, 'Client for npm', 'TypeScript and JavaScript: npm install with this address')}
+${link(pip_package, 'Client for pip', 'Python: pip install with this address')}
 ${link('/docs/webhooks', 'Webhooks', 'the calls to your address, and how to verify them')}
 ${link('/openapi.json', 'OpenAPI 3.1', 'every operation with its schemas, for programs')}
 ${link('/asyncapi.json', 'AsyncAPI 3.1', 'events, frames and topics, for programs')}

@@ -54,7 +54,7 @@ const pages = [
   '/method',
   '/data',
   '/docs',
-  '/docs/guide',
+  '/docs/api',
   '/about',
   '/embed-builder',
 ];

@@ -1,8 +1,12 @@
 import type { Config } from '../../config.js';
+import type { Route } from '../../http/route.js';
 import { anchorOf, listGuidePages, readGuideText, titleOf } from '../docs/index.js';
 import { type Section, wordsOf } from './rules.js';
 
-/** The sections of the guide, in memory. They are read when somebody first searches. */
+/**
+ * The sections of the guide and the operations of the API, in memory. They are read when somebody
+ * first searches.
+ */
 
 const asWords = (text: string): string => ` ${wordsOf(text).join(' ')} `;
 
@@ -26,10 +30,25 @@ const sectionsOf = (page: string, text: string): readonly Section[] => {
   });
 };
 
-export const createDocumentSearch = (config: Config) => {
+const operationSection = ({ id, method, path, tag, summary }: Route): Section => {
+  const heading = `${method} ${path}`;
+  const heading_words = asWords(`API reference ${heading} ${summary} ${id}`);
+  return {
+    title: 'API reference',
+    heading,
+    path: `/docs/api/${tag}#${id}`,
+    heading_words,
+    words: heading_words,
+  };
+};
+
+export const createDocumentSearch = (config: Config, routes: readonly Route[]) => {
   let sections: readonly Section[] | undefined;
   return (): readonly Section[] => {
-    sections ??= listGuidePages().flatMap((page) => sectionsOf(page, readGuideText(page, config)));
+    sections ??= [
+      ...listGuidePages().flatMap((page) => sectionsOf(page, readGuideText(page, config))),
+      ...routes.filter(({ documented }) => documented).map(operationSection),
+    ];
     return sections;
   };
 };

@@ -1,5 +1,7 @@
 import { readConfig } from '../../../src/config.js';
 import { createDocumentSearch } from '../../../src/features/search/documents.js';
+import type { Route } from '../../../src/http/route.js';
+import { api_routes } from '../../../src/routes.js';
 import { secret_key } from '../../help/app.js';
 import { t } from '../../help/tap.js';
 
@@ -9,7 +11,7 @@ t.test('the sections of the guide have the title of their page and an address', 
     REDIS_URL: 'redis://localhost',
     SECRET_KEY: secret_key,
   };
-  const sections = createDocumentSearch(readConfig(env))();
+  const sections = createDocumentSearch(readConfig(env), api_routes as readonly Route[])();
   const page = sections.find(({ path }) => path === '/docs/guide/webhooks');
   t.match(page, { title: 'Webhooks', heading: null, heading_words: ' webhooks ' });
   const parts = sections.filter(({ path }) => path.startsWith('/docs/guide/webhooks#'));
@@ -19,4 +21,6 @@ t.test('the sections of the guide have the title of their page and an address', 
     t.ok(heading !== null && heading_words.startsWith(' webhooks '));
     t.ok(words.includes(' '));
   }
+  const operation = sections.find(({ heading }) => heading === 'POST /api/register');
+  t.match(operation, { title: 'API reference', path: '/docs/api/agents#register' });
 });
