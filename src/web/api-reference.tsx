@@ -55,9 +55,8 @@ interface FieldsParts {
 }
 
 const Fields = ({ fields, objects, title, is_sent }: FieldsParts) => (
-  <div class="scroll" tabIndex={0}>
+  <section class="scroll" tabIndex={0} aria-label={title}>
     <table class="fields">
-      <caption class="sr">{title}</caption>
       <Heads names={['Name', 'Type', 'Meaning']} />
       <tbody>
         {fields.map(({ name, type, is_required, about }) => (
@@ -76,7 +75,7 @@ const Fields = ({ fields, objects, title, is_sent }: FieldsParts) => (
         ))}
       </tbody>
     </table>
-  </div>
+  </section>
 );
 
 interface OperationParts {
