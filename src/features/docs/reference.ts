@@ -213,8 +213,10 @@ const describeOperation = (
   };
 };
 
+const titles: Readonly<Record<string, string>> = { mcp: 'MCP', humans: 'People' };
+
 const titleOf = (name: string): string =>
-  name === 'mcp' ? 'MCP' : name.charAt(0).toUpperCase() + name.slice(1);
+  titles[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
 
 /** Returns the names of the objects that a part of the document mentions, also through others. */
 const mentionedBy = (part: unknown, { components }: OpenApi): ReadonlySet<string> => {
