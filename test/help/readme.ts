@@ -15,13 +15,17 @@ export const readMarked = (document: string, name: string): string => {
   return found;
 };
 
+/** The same text with blanks in place of its code blocks, in which comments look like headings. */
+const blankCode = (text: string): string =>
+  text.replace(/^```.*?^```$/gms, (block) => ' '.repeat(block.length));
+
 /** The text under a heading, up to the next heading of the same or a higher level. */
 export const readSection = (document: string, heading: string): string => {
   const level = /^#+/.exec(heading)?.[0].length ?? 0;
   const start = document.indexOf(`\n${heading}\n`);
   if (start === -1) throw new Error(`There is no heading "${heading}".`);
   const rest = document.slice(start + heading.length + 2);
-  const end = rest.search(new RegExp(`^#{1,${level}} `, 'm'));
+  const end = blankCode(rest).search(new RegExp(`^#{1,${level}} `, 'm'));
   return end === -1 ? rest : rest.slice(0, end);
 };
 
@@ -47,10 +51,17 @@ export const shapeOf = (line: string): string =>
     .replace(/First Light \d+/g, 'First Light <number>')
     .replace(/"latency_ms":\d+/g, '"latency_ms":<number>');
 
-/** Runs a script with bash in the checkout. The first command that fails ends the script. */
-export const runBash = (script: string, env: Readonly<Record<string, string>>) =>
+/**
+ * Runs a script with bash, by default in the checkout. The first command that fails ends the
+ * script.
+ */
+export const runBash = (
+  script: string,
+  env: Readonly<Record<string, string>>,
+  cwd = project_root,
+) =>
   new Promise<{ code: number; lines: readonly string[]; errors: string }>((resolve) => {
-    const options = { cwd: project_root, env: { ...process.env, ...env }, timeout: 60_000 };
+    const options = { cwd, env: { ...process.env, ...env }, timeout: 60_000 };
     execFile(
       'bash',
       ['--norc', '-euo', 'pipefail', '-c', script],
