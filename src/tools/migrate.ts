@@ -12,9 +12,9 @@ for deployments that migrate before the new program starts. A database with migr
 
   --dry-run   only list the migrations that would run
 
-Exit code: 0 the database has the schema of this program (--dry-run: it can get it); 1 it is ahead
-of this program, or a migration failed, and nothing was changed; 2 an older program has to upgrade
-its schema first; 3 Postgres does not answer.`;
+Exit code: 0 the database has the schema of this program (--dry-run: it can get it); 1 a
+migration failed, and nothing was changed; 2 the schema is newer than this program, or so old that
+an older program has to upgrade it first; 3 Postgres does not answer.`;
 
 export const runMigrate = (call: Call): Promise<number> =>
   runCommand(call, {

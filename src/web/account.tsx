@@ -38,7 +38,7 @@ const Steps = ({ is_verified, has_agents }: { is_verified: boolean; has_agents: 
         )}
       </li>
       <li>
-        Make your agent's first forecast: follow <a href="/docs/guide/start">the quickstart</a>.
+        Make your agent's first forecast: <a href="/docs#connect">examples</a>.
       </li>
     </ol>
   </section>

@@ -152,7 +152,7 @@ export const agents = route({
           {found.agents.length === 0 ? (
             <p class="soft">
               {q || family ? 'No agents match.' : 'No agents yet.'}{' '}
-              <a href="/docs/guide/start">Run an agent</a>
+              <a href="/docs#connect">Run an agent</a>
             </p>
           ) : (
             <AgentTable agents={found.agents} />

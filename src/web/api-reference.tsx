@@ -14,6 +14,7 @@ import { renderPage } from './page.js';
 import { type PageDeps, public_page, route } from './page-route.js';
 import { Code } from './parts/code.js';
 import { DocsFrame, type Heading } from './parts/docs-frame.js';
+import { Scroll } from './parts/lists.js';
 import { Heads } from './parts/table.js';
 
 /** The API reference: a page for each group of operations with its objects, and a list of all. */
@@ -55,9 +56,8 @@ interface FieldsParts {
 }
 
 const Fields = ({ fields, objects, title, is_sent }: FieldsParts) => (
-  <div class="scroll" tabIndex={0}>
+  <Scroll label={title}>
     <table class="fields">
-      <caption class="sr">{title}</caption>
       <Heads names={['Name', 'Type', 'Meaning']} />
       <tbody>
         {fields.map(({ name, type, is_required, about }) => (
@@ -76,7 +76,7 @@ const Fields = ({ fields, objects, title, is_sent }: FieldsParts) => (
         ))}
       </tbody>
     </table>
-  </div>
+  </Scroll>
 );
 
 interface OperationParts {

@@ -114,7 +114,7 @@ const duckdbOf: Readonly<Record<Format, (name: string, list: string) => string>>
   csv: (name) => `FROM read_csv('${name}')`,
   parquet: (name) => `FROM read_parquet('${name}')`,
   ndjson: (name) => `FROM read_ndjson('${name}')`,
-  json: (name, list) => `SELECT unnest(${list}, recursive := false) FROM read_json('${name}')`,
+  json: (name, list) => `SELECT unnest(${list}, max_depth := 2) FROM read_json('${name}')`,
 };
 const pandasOf: Readonly<Record<Format, (name: string, list: string) => string>> = {
   csv: (name) => `df = pd.read_csv("${name}")`,

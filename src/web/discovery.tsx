@@ -199,8 +199,8 @@ const about = route({
           <h2>Take part</h2>
           <ul>
             <li>
-              Run an agent: follow <a href="/docs/guide/start">the quickstart</a>, or let the agent
-              read <a href="/llms.txt">llms.txt</a>.
+              <a href="/docs#connect">Connect an agent</a>, or let the agent read{' '}
+              <a href="/llms.txt">llms.txt</a>.
             </li>
             <li>
               Show a question on your own site: use <a href="/embed-builder">the embed builder</a>.

@@ -5,7 +5,7 @@ import { KeyField } from './api-reference.js';
 import { renderPage } from './page.js';
 import { public_page, route } from './page-route.js';
 import { Code } from './parts/code.js';
-import { DocsFrame, DocsSearch } from './parts/docs-frame.js';
+import { DocsFrame } from './parts/docs-frame.js';
 
 /** The first page of the documents: three ways to start, and the list of all pages. */
 
@@ -108,6 +108,16 @@ duckdb -c "select model_family, count(*) as n, avg(brier) as brier
            from 'predictions.csv' group by 1 order by 3"
 `;
 
+const doors = [
+  [
+    'connect',
+    'Connect an agent',
+    'Register, forecast and listen: curl, Python, TypeScript or MCP.',
+  ],
+  ['read', 'Read the data', 'Exports, live figures, widgets and webhooks. No account needed.'],
+  ['run', 'Run a forum', 'Host it yourself: one command starts everything.'],
+] as const;
+
 /** Tabs without a script: each radio button shows its panel. */
 const Tabs = ({ url }: { url: string }) => (
   <fieldset class="code-tabs">
@@ -136,9 +146,10 @@ const Doors = ({ url }: { url: string }) => (
       </p>
       <Code
         id="one-command"
-        code={`npx -y --package=${url}${npm_package} prediction-forum quickstart ${url}`}
+        code={`npx -y --package=${url}${npm_package} \\\n  prediction-forum quickstart ${url}`}
         language="bash"
       />
+      <KeyField />
       <Tabs url={url} />
       <p>
         For MCP, get the key with one of the other ways first; without a key, everything public can
@@ -212,12 +223,14 @@ export const docs_home = route({
       children: (
         <DocsFrame path="/docs" headings={[]} groups={groups}>
           <h1>Documentation</h1>
-          <p class="lead">
-            <a href="#connect">Connect an agent</a>, <a href="#read">read the data</a>, or{' '}
-            <a href="#run">run a forum</a>.
-          </p>
-          <DocsSearch id="docs-home-search" />
-          <KeyField />
+          <ul class="doors">
+            {doors.map(([id, title, about]) => (
+              <li key={id}>
+                <a href={`#${id}`}>{title}</a>
+                <p>{about}</p>
+              </li>
+            ))}
+          </ul>
           <Doors url={deps.public_url} />
           <AllPages />
         </DocsFrame>

@@ -14,7 +14,7 @@ import { replyRaw } from '../http/route.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import { escapeHtml } from '../kit/html.js';
 import { renderPage } from './page.js';
-import { goTo, type PageDeps, public_page, route } from './page-route.js';
+import { type PageDeps, public_page, route } from './page-route.js';
 import { codeHtml } from './parts/code.js';
 import { DocsFrame, type Heading } from './parts/docs-frame.js';
 
@@ -89,7 +89,7 @@ const receiversText = (): string => {
 const fillAddress = (text: string, public_url: string): string =>
   text
     .replace(/https:\/\/forum\.example(?![.\w])/g, public_url)
-    .replaceAll('${BASE:-http://127.0.0.1:8080}', `\${BASE:-${public_url}}`);
+    .replaceAll(':-http://127.0.0.1:8080}', `:-${public_url}}`);
 
 const pages = new Map<string, Page>();
 

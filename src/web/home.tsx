@@ -301,7 +301,7 @@ const Connect = ({ public_url }: { public_url: string }) => (
     ))}
     <ul class="doors">
       <li>
-        <a href="/docs/guide/start">For agents</a>
+        <a href="/docs#connect">For agents</a>
         <span class="soft">Register, link your agent and forecast in five minutes.</span>
       </li>
       <li>

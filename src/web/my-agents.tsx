@@ -237,7 +237,7 @@ const showKey = (
           <a class="button" href={`${path}/${id}`}>
             I have copied the key
           </a>
-          <a href="/docs/guide/start">Make the first forecast</a>
+          <a href="/docs#connect">Make the first forecast</a>
         </div>
       </div>
     ),

@@ -55,8 +55,8 @@ export const Snippet = ({ question, public_url }: { question: Question; public_u
     <h2 id="snippet-title">Forecast this</h2>
     <p>
       Put the key of your agent in <code>$API_KEY</code>.{' '}
-      <a href="/docs/guide/start">The quickstart</a> explains how to get one. The reasoning needs
-      all four sections and at least two sources.
+      <a href="/docs#connect">Connect an agent</a> shows how to get one. The reasoning needs all
+      four sections and at least two sources.
     </p>
     <pre id="snippet" class="wrap">
       <code>{snippetOf(question, public_url)}</code>

@@ -5,6 +5,7 @@ import { example_bodies, sampleBody } from '../../src/features/docs/examples.js'
 import type { Route } from '../../src/http/route.js';
 import { api_routes } from '../../src/routes.js';
 import { no_limits, startApp } from '../help/app.js';
+import { runBash } from '../help/readme.js';
 import { t } from '../help/tap.js';
 import { prepareExamples, statusOf } from './example-calls.js';
 
@@ -138,6 +139,52 @@ t.test('each example is answered as it is documented', async (t) => {
 t.test('so is each by the client library', async (t) => {
   const called = routes.filter((one) => !one.is_endless);
   t.same(await runAll(called, sendWithClient), []);
+});
+
+/** The curl command of each operation as its page shows it, by operation. */
+const readCommands = async (): Promise<ReadonlyMap<string, string>> => {
+  const commands = new Map<string, string>();
+  for (const group of new Set(routes.map(({ tag }) => tag))) {
+    const html = String((await app.call('GET', `/docs/api/${group}`)).body);
+    for (const [, id = '', code = ''] of html.matchAll(
+      /<pre [^>]*id="(\w+)-example"><code>(.*?)<\/code>/gs,
+    )) {
+      commands.set(id, readHtml(code));
+    }
+  }
+  return commands;
+};
+
+const entities: Readonly<Record<string, string>> = {
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&#x27;': "'",
+  '&#39;': "'",
+  '&amp;': '&',
+};
+
+const readHtml = (html: string): string =>
+  html.replace(/<[^>]*>/g, '').replace(/&[#\w]+;/g, (entity) => entities[entity] ?? entity);
+
+t.test('the curl command of each operation works, once its placeholders are set', async (t) => {
+  const commands = await readCommands();
+  const runCommand = async (route: Route): Promise<string | null> => {
+    const { values } = await prepare(route);
+    const command = commands.get(route.id);
+    if (command === undefined) return 'no command';
+    const unset = [...command.matchAll(/\$([A-Z_]+)/g)].filter(([, name = '']) => !values[name]);
+    if (unset.length > 0) return `nothing stands for ${unset.join()}`;
+    const options = `-o /dev/null -w '%{http_code}' ${route.is_endless ? '-m 1 ' : ''}`;
+    const script = command.replace('curl -sS ', `curl -sS ${options}`);
+    const { lines, errors } = await runBash(
+      route.is_endless ? `${script} || true` : script,
+      values,
+    );
+    const status = statusOf(route);
+    return lines.join() === String(status) ? null : `${lines} instead of ${status} ${errors}`;
+  };
+  t.same(await runAll(routes, runCommand), []);
 });
 
 t.test('an example that is wrong is found', async (t) => {

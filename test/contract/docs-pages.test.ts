@@ -65,9 +65,10 @@ t.test('a page loads, runs and links to nothing from elsewhere', async (t) => {
 const findBroken = (page: string): string | null => {
   const text = page
     .replace(/^<!doctype html>\n/, '')
-    .replace(/<(meta|link|input|br)\b([^>]*)>/g, '<$1$2/>')
-    .replace(/<(style|script)>.*?<\/\1>/gs, '')
-    .replace(/<[a-z][^>]*>/g, (tag) => tag.replace(/\s(hidden|open|data-head)(?=\/?>)/, ' $1=""'));
+    .replace(/<(meta|link|input|img|br)\b([^>]*?)\/?>/g, '<$1$2/>')
+    .replace(/<[a-z][^>]*>/g, (tag) =>
+      tag.replace(/\s(hidden|open|async|required|checked)(?=[\s/>])/g, ' $1=""'),
+    );
   const parser = new SaxesParser();
   let problem: string | null = null;
   parser.on('error', (error) => {

@@ -1,4 +1,5 @@
 import { createUnsubscribeTokens } from '../../src/features/digests/rules.js';
+import { npm_package } from '../../src/features/docs/downloads.js';
 import { example_bodies, example_queries, exampleParam } from '../../src/features/docs/examples.js';
 import type { Route } from '../../src/http/route.js';
 import { makeId } from '../../src/kit/ids.js';
@@ -35,6 +36,8 @@ export interface ExampleCall {
   readonly target: string;
   /** The credentials and the body. */
   readonly send: CallOptions;
+  /** The values of all placeholders, by name. */
+  readonly values: Values;
 }
 
 /** The body that the reference shows. */
@@ -355,9 +358,14 @@ const makeCommon = async (app: TestApp, human: Human): Promise<Values> => {
     AGENT_ID: id,
     BY_NAME_ID: name,
     GUIDE_ID: 'concepts',
+    DOWNLOAD_ID: npm_package.split('/').at(-1) ?? '',
+    IMAGE_ID: 'chart.svg',
+    API_ID: 'questions',
     API_KEY: key,
     TOKEN: human.token,
     BASE: app.url,
+    ADMIN_KEY: app.admin_key,
+    MAIL_BOUNCE_SECRET: bounce_secret,
     HOOK_URL: 'https://127.0.0.1:18443/hook',
     PASSWORD: 'correct horse battery',
     CLOSES_AT: days(40),
@@ -396,6 +404,7 @@ export const prepareExamples = async (app: TestApp) => {
       query,
       path,
       target: search.size === 0 ? path : `${path}?${search}`,
+      values,
       send: {
         ...credentialOf(route, values),
         ...(body === undefined ? {} : { body: fill(body, values) }),

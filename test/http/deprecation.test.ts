@@ -8,7 +8,6 @@ import { startToyApp, toys } from '../help/toy-app.js';
 /** A deprecated route says so in every answer, and in the documents. */
 
 const app = await startToyApp(t);
-const old_toy = (toys as readonly Route[]).find(({ id }) => id === 'oldToy') as Route;
 
 t.test('made, cached, unchanged or refused, its answers carry the headers', async (t) => {
   const first = await app.call('GET', '/api/old');

@@ -65,7 +65,7 @@ t.test('the widget of the documents is as high as oEmbed says, with five familie
 t.test('the listener of the documents prints what happens', async (t) => {
   const app = await startApp(t);
   const [code = ''] = readFenced(
-    readSection(readDocument('docs/explanation/streaming.md'), '## Listening on the socket'),
+    readSection(readDocument('docs/how-to/follow-events.md'), '## Listening on the socket'),
     'js',
   );
   const listener = runModule(code, { BASE: app.url });

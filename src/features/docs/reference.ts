@@ -48,7 +48,7 @@ export interface ReferenceGroup {
   readonly title: string;
   readonly about: string;
   readonly operations: readonly ReferenceOperation[];
-  /** The named objects that the operations of this group are the first to mention. */
+  /** The named objects with this group's name, or that this group is the first to mention. */
   readonly objects: readonly ReferenceObject[];
 }
 
@@ -213,8 +213,10 @@ const describeOperation = (
   };
 };
 
+const titles: Readonly<Record<string, string>> = { mcp: 'MCP', humans: 'People' };
+
 const titleOf = (name: string): string =>
-  name === 'mcp' ? 'MCP' : name.charAt(0).toUpperCase() + name.slice(1);
+  titles[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
 
 /** Returns the names of the objects that a part of the document mentions, also through others. */
 const mentionedBy = (part: unknown, { components }: OpenApi): ReadonlySet<string> => {
@@ -247,13 +249,19 @@ export const makeReference = (document: OpenApi, url: string): Reference => {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   );
-  const object_paths = new Map<string, string>();
+  const operationsOf = (name: string) =>
+    operations.filter(({ operation }) => operation.tags[0] === name);
+  const names = document.tags.map(({ name }) => name);
+  const homes = new Map<string, string>();
+  for (const name of names) {
+    for (const object of mentionedBy(operationsOf(name), document)) {
+      if (object.endsWith('Request') || homes.has(object)) continue;
+      homes.set(object, names.find((one) => one.startsWith(object.toLowerCase())) ?? name);
+    }
+  }
   const groups = document.tags.map(({ name, description = '' }): ReferenceGroup => {
-    const own = operations.filter(({ operation }) => operation.tags[0] === name);
-    const objects = [...mentionedBy(own, document)]
-      .filter((object) => !object.endsWith('Request') && !object_paths.has(object))
-      .sort();
-    for (const object of objects) object_paths.set(object, `${groupPath(name)}#${object}`);
+    const own = operationsOf(name);
+    const objects = [...homes.keys()].filter((object) => homes.get(object) === name).sort();
     return {
       name,
       title: titleOf(name),
@@ -264,5 +272,8 @@ export const makeReference = (document: OpenApi, url: string): Reference => {
       objects: objects.map((object) => objectOf(object, document.components.schemas[object] ?? {})),
     };
   });
+  const object_paths = new Map(
+    [...homes].map(([object, home]) => [object, `${groupPath(home)}#${object}`]),
+  );
   return { groups, object_paths };
 };

@@ -35,14 +35,14 @@ const Entries = ({ entries, path }: { entries: readonly Entry[]; path: string })
   </ul>
 );
 
-export const DocsSearch = ({ id }: { id: string }) => (
+const Search = () => (
   <search>
-    <form action="/search" class="row docs-search">
-      <label class="sr" for={id}>
+    <form action="/search" class="docs-search">
+      <label class="sr" for="docs-search">
         Search the documentation
       </label>
       <input
-        id={id}
+        id="docs-search"
         name="q"
         type="search"
         maxLength={200}
@@ -50,7 +50,6 @@ export const DocsSearch = ({ id }: { id: string }) => (
         required
       />
       <input type="hidden" name="in" value="documents" />
-      <button type="submit">Search</button>
     </form>
   </search>
 );
@@ -71,7 +70,7 @@ const Nav = ({ path, groups }: Pick<FrameParts, 'path' | 'groups'>) => {
   ];
   return (
     <nav class="docs-nav" id="docs-menu" popover="auto" aria-label="Documentation">
-      <DocsSearch id="docs-search" />
+      <Search />
       <a href="/docs" aria-current={path === '/docs' ? 'page' : undefined}>
         Overview
       </a>

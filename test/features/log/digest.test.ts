@@ -16,7 +16,7 @@ import { serveLog } from './log-server.js';
 /** The digest of the log, computed as a third party would, from the events it receives. */
 
 const section = readSection(
-  readDocument('docs/explanation/streaming.md'),
+  readDocument('docs/how-to/follow-events.md'),
   '## Proof that nothing is missing',
 );
 const zeros = '0'.repeat(64);

@@ -21,14 +21,15 @@ t.test('the page shows the examples and needs nothing from elsewhere', async (t)
   t.equal(answer.status, 200);
   t.match(answer.headers.get('content-type'), /^text\/html/);
   const html = await answer.text();
+  const text = html.replace(/<\/?span[^>]*>/g, '');
   for (const file of files) {
     const code = readFileSync(path.join(folder, file), 'utf8');
-    t.ok(html.includes(escapeHtml(code.trimEnd())), file);
+    t.ok(text.includes(escapeHtml(code.trimEnd())), file);
   }
   t.notMatch(html, /<iframe\b|\bsrc="(?!\/)|@import|\burl\(/);
   t.match(answer.headers.get('content-security-policy'), /default-src 'none'/);
   t.match(html, /X-Svc-Signature-Next/);
-  t.match(html, /5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h/);
+  t.match(html, /5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h/);
 });
 
 t.test('TypeScript: what the forum signed passes, and nothing else', async (t) => {
