@@ -20,7 +20,7 @@ import { nameOf, type Result, startFiles } from './help/run-files.js';
  */
 const own_folder = path.dirname(fileURLToPath(import.meta.url));
 
-/** Faults, backups, long logs, grown tables, pictures of every page, and the Python wheel. */
+/** Faults, backups, long logs, grown tables, pictures of every page, the wheel, a whole forum. */
 const slow = [
   'fault/',
   'features/webhooks/signer-kill',
@@ -33,6 +33,7 @@ const slow = [
   'kinds/event-loop',
   'contract/plans',
   'features/consensus/large',
+  'tutorials/forum-for-friends',
 ];
 
 const listFiles = (): readonly string[] =>

@@ -32,6 +32,7 @@ const alone = [
   'features/log/conformance',
   'features/webhooks/signer-kill',
   'tools/backup',
+  'tutorials/forum-for-friends',
   'web/every-page',
 ];
 
