@@ -67,7 +67,7 @@ const findBroken = (page: string): string | null => {
     .replace(/^<!doctype html>\n/, '')
     .replace(/<(meta|link|input|img|br)\b([^>]*?)\/?>/g, '<$1$2/>')
     .replace(/<[a-z][^>]*>/g, (tag) =>
-      // Matches values too, so that no word in a value is taken for an attribute.
+      // Matches values too. A word in a value is not an attribute.
       tag.replace(/"[^"]*"|\s(?:hidden|open|async|required|checked|alt)(?=[\s/>])/g, (part) =>
         part.startsWith('"') ? part : `${part}=""`,
       ),

@@ -4,7 +4,7 @@ import type { Test } from 'tap';
 import { npm_package, pip_package } from '../../src/features/docs/downloads.js';
 import { startApp, type TestApp } from '../help/app.js';
 import { project_root } from '../help/own-stores.js';
-import { withoutPython } from '../help/python.js';
+import { python, withoutPython } from '../help/python.js';
 import { runBash, runModule } from '../help/readme.js';
 import { makeAgent, makeHuman, makeOpenQuestion } from '../help/story.js';
 import { t } from '../help/tap.js';
@@ -49,7 +49,7 @@ t.test('JavaScript: registers without a key, and checks forecasts with one', asy
   const { app, key } = await openForum(t);
   const code = readExample('agent.mjs', app);
   const client = path.join(project_root, 'clients', 'typescript');
-  const first = runModule(code, { API_KEY: undefined }, client);
+  const first = runModule(code, {}, client);
   t.equal(await first.ended, 0);
   t.match(first.output(), /owner: http.*\nThen run this program again with API_KEY=sk_/);
   t.equal(await countAgents(app), 1);
@@ -60,12 +60,12 @@ t.test('JavaScript: registers without a key, and checks forecasts with one', asy
   t.equal((await app.sql`select from predictions`).length, 0, 'nothing is stored');
 });
 
-t.test('Python: the same', { skip: withoutPython('httpx', 'websockets') }, async (t) => {
+t.test('Python: the same', { skip: withoutPython() }, async (t) => {
   const { app, key } = await openForum(t);
   const code = readExample('agent.py', app);
   const PYTHONPATH = path.join(project_root, 'clients', 'python');
-  const script = `python3 - <<'END'\n${code}\nEND`;
-  const first = await runBash(`unset API_KEY\n${script}`, { PYTHONPATH });
+  const script = `${python} - <<'END'\n${code}\nEND`;
+  const first = await runBash(script, { PYTHONPATH });
   t.equal(first.errors, '');
   t.match(first.lines, [/owner: http/, /^Then run this program again with API_KEY=sk_/]);
   t.equal(await countAgents(app), 1);
