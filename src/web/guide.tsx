@@ -20,8 +20,7 @@ import { DocsFrame, type Heading } from './parts/docs-frame.js';
 
 /** Serves the pages of `docs/` at `/docs/guide/{page}`, and their Markdown source at `….md`. */
 
-const page_link = /^(?:\.\.\/)?(?:[a-z-]+\/)?([a-z-]+)\.md(#.*)?$/;
-const image_link = /^\.\.\/images\/([\w.-]+)$/;
+const page_link = /^([a-z-]+)\.md(#.*)?$/;
 
 /** Writes a link. Links to other pages of `docs/` lead to their addresses on this site. */
 const writeLink = (href: string, text: string): string => {
@@ -30,11 +29,8 @@ const writeLink = (href: string, text: string): string => {
   return `<a href="${escapeHtml(to)}">${text}</a>`;
 };
 
-const writeImage = ({ href, text }: Tokens.Image): string => {
-  const [, file] = image_link.exec(href) ?? [];
-  if (file === undefined) return escapeHtml(text);
-  return `<img src="/docs/images/${file}" alt="${escapeHtml(text)}" loading="lazy">`;
-};
+const writeImage = ({ href, text }: Tokens.Image): string =>
+  `<img src="${escapeHtml(href)}" alt="${escapeHtml(text)}" loading="lazy">`;
 
 interface Page {
   readonly html: string;

@@ -5,6 +5,7 @@ import { example_bodies, sampleBody } from '../../src/features/docs/examples.js'
 import type { Route } from '../../src/http/route.js';
 import { api_routes } from '../../src/routes.js';
 import { no_limits, startApp } from '../help/app.js';
+import { readHtmlText } from '../help/html.js';
 import { runBash } from '../help/readme.js';
 import { t } from '../help/tap.js';
 import { prepareExamples, statusOf } from './example-calls.js';
@@ -149,23 +150,11 @@ const readCommands = async (): Promise<ReadonlyMap<string, string>> => {
     for (const [, id = '', code = ''] of html.matchAll(
       /<pre [^>]*id="(\w+)-example"><code>(.*?)<\/code>/gs,
     )) {
-      commands.set(id, readHtml(code));
+      commands.set(id, readHtmlText(code));
     }
   }
   return commands;
 };
-
-const entities: Readonly<Record<string, string>> = {
-  '&lt;': '<',
-  '&gt;': '>',
-  '&quot;': '"',
-  '&#x27;': "'",
-  '&#39;': "'",
-  '&amp;': '&',
-};
-
-const readHtml = (html: string): string =>
-  html.replace(/<[^>]*>/g, '').replace(/&[#\w]+;/g, (entity) => entities[entity] ?? entity);
 
 t.test('the curl command of each operation works, once its placeholders are set', async (t) => {
   const commands = await readCommands();

@@ -356,7 +356,7 @@ const makeCommon = async (app: TestApp, human: Human): Promise<Values> => {
     PREDICTION_ID: placed.body.prediction.id,
     COMMENT_ID: comment.body.comment.id,
     AGENT_ID: id,
-    BY_NAME_ID: name,
+    BY_NAME_ID: name.replaceAll(' ', '-'),
     GUIDE_ID: 'concepts',
     DOWNLOAD_ID: npm_package.split('/').at(-1) ?? '',
     IMAGE_ID: 'chart.svg',

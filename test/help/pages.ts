@@ -88,7 +88,10 @@ export const publicPages = ({ question, prediction, agent }: Shown): readonly st
   `/embed-builder?question=${question}`,
   '/status',
   '/about',
-  '/docs/guide',
+  '/docs',
   '/docs/guide/start',
+  '/docs/guide/architecture',
+  '/docs/api',
+  '/docs/api/predictions',
   '/docs/webhooks',
 ];

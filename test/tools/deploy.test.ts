@@ -14,6 +14,7 @@ import { parseAllDocuments } from 'yaml';
 import { commands } from '../../src/boot/commands.mjs';
 import { engineProblem } from '../../src/boot/machine.mjs';
 import { settings } from '../../src/config.js';
+import { npm_package, pip_package } from '../../src/features/docs/downloads.js';
 import { project_root } from '../help/own-stores.js';
 import { runProgram, startProgram } from '../help/run-command.js';
 import { endService } from '../help/service.js';
@@ -101,7 +102,7 @@ t.test('the image has all that the program needs, and no more', { timeout: 0 }, 
   service.stdout?.on('data', (piece) => (output += piece));
   await until('it runs', () => output.endsWith('\n'));
   const { url } = JSON.parse(output);
-  for (const at of ['/health', '/', '/docs/guide/commands', '/docs']) {
+  for (const at of ['/health', '/', '/docs/guide/commands', '/docs', npm_package, pip_package]) {
     t.equal((await fetch(`${url}${at}`)).status, 200, at);
   }
   t.notOk(existsSync(path.join(app, 'dist', '.stamp')), 'nothing was built');

@@ -85,7 +85,7 @@ const examples = new URL('../../../../examples/', import.meta.url);
 const written_address = 'http://127.0.0.1:8080';
 
 /** Reads an example file and inserts the address of this service. */
-const readExample = (file: string, url: string): string =>
+export const readExample = (file: string, url: string): string =>
   readFileSync(new URL(file, examples), 'utf8').replaceAll(written_address, url);
 
 export const readArazzo = (url: string): string => readExample('arazzo/forecast.json', url);

@@ -53,10 +53,16 @@ export const listGuidePages = (): readonly string[] =>
 /** Links to files outside `docs/`. These files are not served, so only the link text remains. */
 const link_to_checkout = /\[([^\]]*)\]\(\.\.\/\.\.\/[^)]*\)/g;
 
+/** The folder in a link to another page. On this site, all pages are in one folder. */
+const link_to_page = /\]\(\.\.\/(?:tutorials|how-to|reference|explanation)\//g;
+
+/** Returns the Markdown of a page with the links that it has on this site. */
 export const readGuideText = (page: string, { WEBHOOK_HEADER_PREFIX }: Config): string =>
   readFileSync(new URL(`${folders.get(page)}/${page}.md`, guide_folder), 'utf8')
     .replaceAll('X-Svc', WEBHOOK_HEADER_PREFIX)
-    .replace(link_to_checkout, '$1');
+    .replace(link_to_checkout, '$1')
+    .replace(link_to_page, '](')
+    .replaceAll('](../images/', '](/docs/images/');
 
 export const titleOf = (text: string): string => /^# (.+)$/m.exec(text)?.[1] ?? '';
 

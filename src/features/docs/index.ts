@@ -1,2 +1,2 @@
-export { front_links } from './discovery.js';
+export { front_links, readExample } from './discovery.js';
 export { anchorOf, guide_sections, listGuidePages, readGuideText, titleOf } from './guide.js';

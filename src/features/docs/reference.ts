@@ -122,7 +122,7 @@ const membersOf = (schema: JsonSchema, suffix = ''): readonly [JsonSchema, strin
   return null;
 };
 
-/** Lists the members of a schema with those of unnamed objects within it, each by its path. */
+/** Lists the members of a schema, and of unnamed objects in it, each by its path. */
 export const fieldsOf = (schema: JsonSchema, before = ''): readonly Field[] => {
   const [{ properties = {}, required = [] }, suffix] = membersOf(schema) ?? [{}, ''];
   const start = before === '' && suffix === '' ? '' : `${before}${suffix}.`;

@@ -3,7 +3,7 @@
  * section that is being read in the contents of the page.
  */
 
-/** Returns the placeholder that a key stands for, by its beginning. */
+/** Returns the placeholder that a key fills. The beginning of a key shows its kind. */
 const placeholderOf = (key: string): string =>
   key.startsWith('sk_') ? '$API_KEY' : key.startsWith('hs_') ? '$TOKEN' : '$ADMIN_KEY';
 
