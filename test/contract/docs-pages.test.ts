@@ -7,7 +7,6 @@ import { startApp } from '../help/app.js';
 import { type BrowserPage, openBrowser, without_chromium as skip } from '../help/browser.js';
 import { openCalls } from '../help/socket-calls.js';
 import { t } from '../help/tap.js';
-import { until } from '../help/until.js';
 
 /** The pages of the reference and the text for agents are complete, safe and correct. */
 
@@ -137,7 +136,8 @@ t.test('every link of the guide leads somewhere, on its pages and in their Markd
     if (/^\/account(?:\/notifications)?$/.test(pathname) || origin !== app.url) return;
     const { status, body } = await read(pathname + search);
     t.equal(status, 200, `${page}: ${link}`);
-    if (hash !== '' && !pathname.endsWith('.md')) t.match(body, `id="${decodeURIComponent(hash.slice(1))}"`, link);
+    if (hash !== '' && !pathname.endsWith('.md'))
+      t.match(body, `id="${decodeURIComponent(hash.slice(1))}"`, link);
   };
   for (const page of guide as Set<string>) {
     const html = String((await read(page)).body);

@@ -1,6 +1,7 @@
-import { execFileSync, spawnSync } from 'node:child_process';
+import { execFile, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { project_root } from './own-stores.js';
 
 /**
@@ -62,10 +63,16 @@ export const withoutTrixie = (): string | false => {
   return makeTree() ? false : 'debootstrap could not make a tree of Debian 13';
 };
 
-/** Runs a shell script in the tree and returns its output. Throws if a command fails. */
-export const runInTrixie = (script: string): string =>
-  execFileSync('/usr/sbin/chroot', [trixie, '/bin/sh', '-ec', script], {
-    encoding: 'utf8',
-    env: { PATH: '/usr/bin:/bin', HOME: '/root', LC_ALL: 'C.UTF-8' },
-    timeout: 240_000,
-  });
+/** Runs a shell script in the tree and returns its output. Rejects if a command fails. */
+export const runInTrixie = async (script: string): Promise<string> => {
+  const { stdout } = await promisify(execFile)(
+    '/usr/sbin/chroot',
+    [trixie, '/bin/sh', '-ec', script],
+    {
+      encoding: 'utf8',
+      env: { PATH: '/usr/bin:/bin', HOME: '/root', LC_ALL: 'C.UTF-8' },
+      timeout: 240_000,
+    },
+  );
+  return stdout;
+};
