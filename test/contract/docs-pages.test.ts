@@ -64,7 +64,7 @@ t.test('a page loads, runs and links to nothing from elsewhere', async (t) => {
 const findBroken = (page: string): string | null => {
   const text = page
     .replace(/^<!doctype html>\n/, '')
-    .replace(/<(meta|link|input|img|br)\b([^>]*?)\/?>/g, '<$1$2/>')
+    .replace(/<(meta|link|input|img|br|wbr)\b([^>]*?)\/?>/g, '<$1$2/>')
     .replace(/<[a-z][^>]*>/g, (tag) =>
       // Matches values too. A word in a value is not an attribute.
       tag.replace(/"[^"]*"|\s(?:hidden|open|async|required|checked|alt)(?=[\s/>])/g, (part) =>
