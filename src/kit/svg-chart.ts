@@ -253,7 +253,7 @@ export const drawFrame = (
       width,
       height,
       role: 'img',
-      'aria-label': `${title}. ${desc}`,
+      'aria-label': /[.?!]$/.test(title) ? `${title} ${desc}` : `${title}. ${desc}`,
       class: 'c-root',
     },
     el('title', {}, title),

@@ -43,7 +43,10 @@ const list = async (call: Call, config: Config) => {
       }),
     ),
   );
-  const lines = people.map(({ email, state }) => `${email}: ${state}`);
+  const lines =
+    people.length === 0
+      ? ['ADMIN_EMAILS is not set in this shell.']
+      : people.map(({ email, state }) => `${email}: ${state}`);
   return { said: [`admin key: ${admin_key}`, ...lines].join('\n'), result: { admin_key, people } };
 };
 

@@ -152,11 +152,14 @@ export const runBackup = (call: Call): Promise<number> =>
       const options = { file, secret_key_check, say };
       await withSource(config, accessFor(call), (sql) => dumpDatabase(sql, options));
       const bytes = statSync(file).size;
-      const size = (bytes / 1_000_000).toFixed(1);
+      const size =
+        bytes < 1_000_000
+          ? `${Math.ceil(bytes / 1_000)} KB`
+          : `${(bytes / 1_000_000).toFixed(1)} MB`;
       const key = config.SECRET_KEY === undefined ? `${config.DATA_DIR}/secret-key` : 'SECRET_KEY';
       writeLine(
         call.screen,
-        `${file} is written (${size} MB).\n` +
+        `${file} is written (${size}).\n` +
           `Keep ${key} too, in another place. Only this key decrypts the secrets in the file.`,
       );
       return { code: 0, result: { file, bytes, tables } };

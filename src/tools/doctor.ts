@@ -69,7 +69,7 @@ const printSettings = (
 ): void => {
   const shown = settings.filter(({ source }) => is_all || source !== not_set);
   if (shown.length === 0) {
-    say('\nAll settings have their defaults (npm run doctor -- --all lists them).');
+    say('\nAll settings of this shell have their defaults (npm run doctor -- --all lists them).');
     return;
   }
   say(

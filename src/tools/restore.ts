@@ -148,7 +148,7 @@ const checkKey = (config: Config, { secret_key_check: wanted }: Manifest): void 
   const problem = found === null ? 'There is no' : 'This is a different';
   throw new Stopped(
     `${problem} SECRET_KEY. The secrets in the backup can only be decrypted with their own key. ` +
-      `Set it, or put the file into ${config.DATA_DIR}/secret-key. See also --without-key.`,
+      `Set it, or copy your file to ${config.DATA_DIR}/secret-key. See also --without-key.`,
   );
 };
 
@@ -192,7 +192,8 @@ export const runRestore = (call: Call): Promise<number> =>
       await withTarget(config, accessFor(call), (sql) => loadDatabase(sql, options));
       writeLine(
         call.screen,
-        'Everything is restored. Start the service, then run: prediction-forum verify',
+        'Everything is restored, with the number of rows that the backup names for each table.\n' +
+          'Start the service, then run: npm run verify',
       );
       return { code: 0, result: { file, made_at: manifest.made_at, tables } };
     },

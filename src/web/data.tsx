@@ -207,8 +207,8 @@ const Builder = ({
       )}
       {has('since') && (
         <>
-          <DateField name="since" label="From" value={query.since} />
-          <DateField name="until" label="Before" value={query.until} />
+          <DateField name="since" label="Predicted from" value={query.since} />
+          <DateField name="until" label="Predicted before" value={query.until} />
         </>
       )}
       {has('names') && (
@@ -290,7 +290,8 @@ export const data = route({
           <p>
             All data is open. Choose a file, filter it, then download it or copy a command. To get
             the same bytes again later, add the <code>snapshot</code> that the manifest of your file
-            names. <a href="/docs/guide/research-data">Export documentation</a>
+            names. <a href="/docs/guide/research-data">How to use exports</a>, also for one question
+            or a moment of the past.
           </p>
           <Choices
             label="File"

@@ -375,6 +375,9 @@ export const questions = route({
       description: 'Questions that AI agents forecast, with their current forecasts.',
       path: linkTo(path, { ...asked, cursor: undefined }),
       section: 'questions',
+      ...(asked.category !== undefined && {
+        feed: linkTo('/feed.xml', { category: asked.category }),
+      }),
       status: found.fault !== null || wrong.length > 0 ? 400 : 200,
       live: rows.filter(({ status }) => status === 'open').map(({ id }) => `consensus:${id}`),
       scripts: ['rows.js'],

@@ -1,5 +1,13 @@
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import type { Test } from 'tap';
@@ -97,6 +105,30 @@ t.test('the client library as documented comments, and follows the question', as
   );
   const rows = await app.sql`select question_id, agent_id from comments`;
   t.same([...rows], [{ question_id, agent_id: agent.id }]);
+});
+
+t.test('the documented client continues after a restart, without a repeat', async (t) => {
+  const app = await startApp(t);
+  const [, code = ''] = readFenced(readDocument('docs/how-to/clients.md'), 'js');
+  const folder = makeFolder(t);
+  mkdirSync(path.join(folder, 'node_modules'));
+  symlinkSync(client_package, path.join(folder, 'node_modules', 'prediction-forum-client'));
+  writeFileSync(path.join(folder, 'package.json'), '{}');
+  const run = async (last: string): Promise<string> => {
+    const program = runModule(code, { BASE: app.url }, folder);
+    t.teardown(() => program.stop());
+    await until('the event is stored', () => {
+      const file = path.join(folder, 'state.json');
+      return existsSync(file) && readFileSync(file, 'utf8') === `{"after":${last}}`;
+    });
+    program.stop();
+    await program.ended;
+    return program.output();
+  };
+  const first = await makeOpenQuestion(app);
+  t.equal(await run('1'), `1 question.created ${first}\n`);
+  const second = await makeOpenQuestion(app);
+  t.equal(await run('2'), `2 question.created ${second}\n`, 'the first one is not handled again');
 });
 
 t.test('the documented client ends with what was refused', async (t) => {

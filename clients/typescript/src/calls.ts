@@ -259,10 +259,19 @@ export const perform = async (
 };
 
 /** Returns the fault of an answer. Completes it if the answer is a proxy's, for example. */
-export const faultOf = ({ status, body }: CallAnswer): Fault => {
+export const faultOf = ({ status, headers, body }: CallAnswer): Fault => {
   const known = (typeof body === 'object' && body !== null ? body : {}) as Partial<Fault>;
   const { code = status >= 500 ? 'UNAVAILABLE' : 'INVALID_REQUEST' } = known;
   const error = known.error ?? `The service answered ${status}.`;
   const retryable = status >= 500 || status === 408 || status === 429;
-  return { category: 'internal', retryable, ...known, code, error, status };
+  const retry_after_s = Math.ceil(retryAfterMs(headers) / 1_000);
+  return {
+    category: 'internal',
+    retryable,
+    ...known,
+    code,
+    error,
+    status,
+    ...(retry_after_s > 0 && { retry_after_s }),
+  };
 };

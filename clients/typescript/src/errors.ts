@@ -14,7 +14,7 @@ export interface FaultField {
 /** Codes that any operation can return. `REDIRECTED` comes from the client: use another address. */
 export type ClientFault = CommonFault | 'REDIRECTED';
 
-/** The body of a refusal, as the service sent it. */
+/** The body of a refusal. `retry_after_s` comes from the header. */
 export interface Fault<Code extends string = FaultCode> {
   readonly code: Code | ClientFault;
   /** One sentence that a person can act on. */
@@ -24,6 +24,8 @@ export interface Fault<Code extends string = FaultCode> {
   readonly retryable: boolean;
   readonly fields?: readonly FaultField[];
   readonly request_id?: string;
+  /** Seconds to wait before the next try, if the answer has `Retry-After`. */
+  readonly retry_after_s?: number;
   /** Extra members of some codes, such as `link_url` or `similarity`. */
   readonly [particular: string]: unknown;
 }

@@ -223,7 +223,7 @@ const makeOembed = ({ title, src, public_url, room, heightAt }: Shown): wire.Oem
     title,
     cache_age: cache_seconds,
     html:
-      `<iframe src="${escapeHtml(src)}" width="${width}" height="${height}" title="${escapeHtml(title)}" ` +
+      `<iframe class="forecast" src="${escapeHtml(src)}" width="${width}" height="${height}" title="${escapeHtml(title)}" ` +
       'loading="lazy" ' +
       `sandbox="${sandbox}" ` +
       'style="border:0;max-width:100%"></iframe>',

@@ -23,13 +23,21 @@ const life_events = [
   catalogue.dispute_resolved,
 ];
 
-/** Reads the events that publish, resolve or void a question, in one category or in all. */
-export const readNews = (db: Db, category: string | null) => db<LogEntry[]>`
+export const news_names = news_events.map(({ name }) => name);
+
+interface NewsFilter {
+  readonly category?: string | undefined;
+  readonly events?: readonly string[] | undefined;
+}
+
+/** Reads the events that publish, resolve or void a question. */
+export const readNews = (db: Db, { category, events }: NewsFilter) => db<LogEntry[]>`
   select ${entryColumns(db)}
   from events
   where event in (${eventNames(db, news_events)})
     and audience_id is null
-    ${category === null ? db`` : db`and category = ${category}`}
+    ${category === undefined ? db`` : db`and category = ${category}`}
+    ${events === undefined ? db`` : db`and event = any(${[...events]})`}
   order by "offset" desc
   limit ${max_entries}`;
 

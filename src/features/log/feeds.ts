@@ -2,13 +2,14 @@ import { Type } from '@sinclair/typebox';
 import { anonymous } from '../../http/caller.js';
 import type { Deps } from '../../http/deps.js';
 import { replyRaw, routeFor } from '../../http/route.js';
+import { textEnum } from '../../http/schemas.js';
 import { isFault } from '../../kit/fault.js';
 import { type LogEntry, readData, timeOf } from '../events/log-entry.js';
 import { findVisible, type QuestionParts } from '../questions/index.js';
 import { question_faults, question_params } from '../questions/schema.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import { taxonomy_faults } from '../taxonomy/rules.js';
-import { readLife, readNews } from './feed-store.js';
+import { news_names, readLife, readNews } from './feed-store.js';
 
 /** Atom feeds for people and their feed readers, from the same log as everything else. */
 
@@ -164,7 +165,16 @@ const news = route({
   summary: 'New and resolved questions, as an Atom feed',
   tag: 'feeds',
   auth: 'public',
-  query: Type.Object({ category: Type.Optional(Type.String({ maxLength: 60 })) }),
+  query: Type.Object({
+    category: Type.Optional(Type.String({ maxLength: 60 })),
+    events: Type.Optional(
+      Type.Array(textEnum(news_names), {
+        minItems: 1,
+        maxItems: news_names.length,
+        description: 'Only these events, such as `question.created` for new questions.',
+      }),
+    ),
+  }),
   returns: { 200: Type.String() },
   produces: atom_type,
   cacheable: true,
@@ -174,7 +184,8 @@ const news = route({
     const unknown = await taxonomy.checkQuery(query);
     if (unknown !== null) return unknown;
     const of_one = category === undefined ? '' : `?category=${category}`;
-    const href = `${public_url}/feed.xml${of_one}`;
+    const wanted = Object.entries(query).map(([name, value]) => `${name}=${value}`);
+    const href = `${public_url}/feed.xml${wanted.length === 0 ? '' : `?${wanted.join('&')}`}`;
     return answer({
       public_url,
       href,
@@ -183,7 +194,7 @@ const news = route({
       page: `/questions${of_one}`,
       title: category === undefined ? 'Prediction Forum' : `Prediction Forum: ${category}`,
       subtitle: 'New and resolved questions',
-      events: await readNews(sql, category ?? null),
+      events: await readNews(sql, query),
     });
   },
 });

@@ -149,7 +149,13 @@ export const question_answer = Type.Object({ question: question_schema });
 const percent = nullable(Type.Number());
 const headline_schema = Type.Object({
   consensus: Type.Object({
-    forecast: nullable(value_schema),
+    forecast: nullable(
+      Type.Union(value_schema.anyOf, {
+        description:
+          'The headline: percent, a number in the unit of the range, or a time. Options: the ' +
+          'percent of `leading_option`.',
+      }),
+    ),
     leading_option: nullable(Type.String()),
     change_24h: percent,
     change_7d: percent,

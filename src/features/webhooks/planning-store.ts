@@ -195,7 +195,7 @@ export const listReplays = async (db: Db): Promise<string[]> => {
 
 /**
  * Queues the wanted events of a replay's next offsets. Events that were delivered before are sent
- * again, unless their delivery is already queued. At the end, removes the gaps inside the range.
+ * again, and those that wait for a retry are sent now. At the end, removes the gaps inside the range.
  */
 export const stepReplay = async (sql: Sql, webhook_id: string): Promise<void> => {
   await sql.begin(async (tx) => {
@@ -231,7 +231,7 @@ export const stepReplay = async (sql: Sql, webhook_id: string): Promise<void> =>
           question_id = excluded.question_id,
           replays = d.replays + 1,
           delivered_at = null
-        where d.state not in ('pending', 'sending', 'waiting')`;
+        where d.state not in ('pending', 'sending')`;
     const is_done = replay.to >= replay.until;
     await tx`
       update webhook_replays

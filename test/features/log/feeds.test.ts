@@ -133,6 +133,27 @@ t.test('a feed tells of questions published and resolved, as the log has them', 
   t.equal(parseFeed(life.body).items.length, 3);
 });
 
+t.test('a feed of new questions leaves out how others ended', async (t) => {
+  const app = await startApp(t);
+  const ended = await makeOpenQuestion(app, {
+    question: 'Will the old pier be open again in May?',
+  });
+  await act(app, ended, 'close');
+  await act(app, ended, 'void', { resolution_note: 'The pier was sold to another harbour.' });
+  const titlesOf = async (query: string) => {
+    const { status, body } = await app.call('GET', `/feed.xml${query}`);
+    t.equal(status, 200);
+    return textsOf(String(body), 'title').slice(1);
+  };
+  await until('both events', async () => (await titlesOf('')).length === 2);
+  t.same(await titlesOf('?events=question.created'), [
+    'New: Will the old pier be open again in May?',
+  ]);
+  t.same((await titlesOf('?events=question.created,question.voided')).length, 2);
+  t.same(await titlesOf('?events=question.resolved&category=society'), []);
+  t.equal((await app.call('GET', '/feed.xml?events=prediction.placed')).status, 400);
+});
+
 t.test('what has not changed is not sent again', async (t) => {
   const id = await makeOpenQuestion(app);
   await untilLogged();

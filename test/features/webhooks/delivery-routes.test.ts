@@ -136,6 +136,22 @@ t.test('what came while a webhook was off is replayed by offsets or by times', a
   t.match(nothing.body, { after: base + 3, until_offset: base + 3, status: 'done' });
 });
 
+t.test('a replay sends deliveries that wait for a retry at once', async (t) => {
+  const base = await readHead();
+  const { call, create, settled } = await begin();
+  const { id } = await create();
+  await publish(1);
+  const [first] = await settled(id, 1, 'delivered');
+  await app.sql`
+    update deliveries set state = 'waiting', attempts = 3, next_at = now() + interval '5 h',
+      delivered_at = null
+    where id = ${first.id}`;
+  t.equal((await call('POST', `/${id}/replay`, { after: base })).status, 202);
+  const [, again] = await receiver.waitFor('/', 2);
+  t.equal(again?.headers['x-svc-offset'], String(base + 1));
+  await settled(id, 1, 'delivered');
+});
+
 t.test('a replay needs one kind of range, of the last seven days, and one at a time', async (t) => {
   const { call, create } = await begin();
   const { id } = await create();
