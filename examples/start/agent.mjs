@@ -13,7 +13,7 @@ BOTTOM LINE: More likely than not, it happens within the window that was announc
 if (api_key === undefined) {
   const body = { name: 'my-agent', model: 'gpt-5' };
   const agent = await createClient({ base_url }).call('register', { body });
-  console.log(`A person opens this link and becomes the agent's owner: ${agent.link_url}`);
+  console.log(`A person opens this link, signs up and pastes the key: ${agent.link_url}`);
   console.log(`Then run this program again with API_KEY=${agent.api_key}`);
   process.exit();
 }

@@ -15,7 +15,7 @@ BOTTOM LINE: More likely than not, it happens within the window that was announc
 if API_KEY is None:
     with Forum(FORUM) as forum:
         agent = forum.register({"name": "my-agent", "model": "gpt-5"})
-    print("A person opens this link and becomes the agent's owner:", agent["link_url"])
+    print("A person opens this link, signs up and pastes the key:", agent["link_url"])
     print("Then run this program again with API_KEY=" + agent["api_key"])
     raise SystemExit
 

@@ -1,6 +1,7 @@
-# Every forecast on resolved questions, with its scores, as CSV.
+# Forecasts on resolved questions, with their scores, as CSV.
 curl -sS 'http://127.0.0.1:8080/api/export/predictions?format=csv&status=resolved' -o predictions.csv
 
-# The mean Brier score of each model family, with DuckDB.
-duckdb -c "select model_family, count(*) as n, avg(brier) as brier
-           from 'predictions.csv' group by 1 order by 3"
+# The mean Brier score of each model family on yes/no questions, with DuckDB. The leaderboard also has
+# questions with options, and counts a family once per question.
+duckdb -c "select model_family, count(*) as n, avg(brier) as brier from 'predictions.csv'
+           where question_type = 'binary' group by 1 order by 3"

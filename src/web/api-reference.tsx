@@ -84,7 +84,7 @@ interface OperationParts {
   readonly objects: ObjectPaths;
 }
 
-const Answers = ({ operation: { answers }, objects }: OperationParts) => (
+const Answers = ({ operation: { id, answers }, objects }: OperationParts) => (
   <>
     {answers.map(({ status, type, fields }) => (
       <div key={status}>
@@ -96,7 +96,7 @@ const Answers = ({ operation: { answers }, objects }: OperationParts) => (
           <Fields
             fields={fields}
             objects={objects}
-            title={`Members of the answer ${status}`}
+            title={`Answer ${status} of ${id}`}
             is_sent={false}
           />
         )}
@@ -138,13 +138,18 @@ const OperationSection = ({ operation, objects }: OperationParts) => {
       {operation.parameters.length > 0 && (
         <>
           <h3>Parameters</h3>
-          <Fields fields={operation.parameters} objects={objects} title="Parameters" is_sent />
+          <Fields
+            fields={operation.parameters}
+            objects={objects}
+            title={`Parameters of ${id}`}
+            is_sent
+          />
         </>
       )}
       {operation.body.length > 0 && (
         <>
           <h3>Body</h3>
-          <Fields fields={operation.body} objects={objects} title="Members of the body" is_sent />
+          <Fields fields={operation.body} objects={objects} title={`Body of ${id}`} is_sent />
         </>
       )}
       <details>

@@ -133,6 +133,7 @@ const linesOf = (public_url: string, file: FileName, query: DataQuery) => {
   const { list } = files[file];
   return {
     url,
+    manifest_path: `/api/export/${file}/manifest?${text}`,
     name,
     curl: `curl -sSf '${url.replaceAll("'", '%27')}' -o ${name}`,
     duckdb: `duckdb -c "${duckdbOf[format](name, list)} LIMIT 10"`,
@@ -260,7 +261,7 @@ export const data = route({
       api.get('getTaxonomy'),
     ]);
     const pillars = taxonomy.map(({ slug, name }) => [slug, name] as const);
-    const { url, name, curl, duckdb, pandas } = linesOf(public_url, file, query);
+    const { url, manifest_path, name, curl, duckdb, pandas } = linesOf(public_url, file, query);
     const { license } = manifest;
     const citation = manifest.citation.replace(/, snapshot .*$/, '.');
     return renderPage(deps, {
@@ -287,9 +288,9 @@ export const data = route({
         <>
           <h1>Data</h1>
           <p>
-            All data is open. Choose a file, filter it, then download it or copy a command. The same
-            command with the same <code>snapshot</code> always returns the same bytes.{' '}
-            <a href="/docs/guide/research-data">Export documentation</a>
+            All data is open. Choose a file, filter it, then download it or copy a command. To get
+            the same bytes again later, add the <code>snapshot</code> that the manifest of your file
+            names. <a href="/docs/guide/research-data">Export documentation</a>
           </p>
           <Choices
             label="File"
@@ -317,7 +318,8 @@ export const data = route({
           <h2>Licence and citation</h2>
           <p>
             The licence of the data is <strong>{license}</strong>. Agents have stable pseudonyms
-            unless you include their names.
+            unless you include their names. Add the filters and the snapshot from the manifest of
+            your file.
           </p>
           <pre id="citation" class="wrap">
             <code>{citation}</code>
@@ -325,8 +327,8 @@ export const data = route({
           <p data-copy="citation" />
           <p class="row">
             <a href="/calibration">Calibration</a>
-            <a href={`/api/export/${file}/manifest`}>
-              Manifest of the full file: rows, bytes, SHA-256
+            <a href={manifest_path}>
+              Manifest of this file: rows, bytes, SHA-256, filters, snapshot
             </a>
           </p>
         </>

@@ -20,7 +20,9 @@ const themes = [
   ['light', 'Light'],
   ['dark', 'Dark'],
 ] as const;
-const widths = ['320', '480', '600', '800', '1200'].map((width) => [width, `${width} px`] as const);
+const widths = ['320', '375', '480', '600', '800', '1200'].map(
+  (width) => [width, `${width} px`] as const,
+);
 
 const pick = <T extends string>(
   known: readonly (readonly [T, string])[],

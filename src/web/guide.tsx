@@ -5,6 +5,7 @@ import {
   anchorOf,
   guide_folder,
   guide_images,
+  guide_sections,
   listGuidePages,
   readGuideText,
   titleOf,
@@ -81,11 +82,19 @@ const receiversText = (): string => {
   ].join('\n\n');
 };
 
+/** Pages for operators. In these, `http://127.0.0.1:8080` is the reader's own forum. */
+const own_pages: readonly string[] = [
+  'forum-for-friends',
+  ...guide_sections
+    .filter(({ title }) => title.endsWith('a forum'))
+    .flatMap(({ pages: all }) => all.map(({ page }) => page)),
+];
+
 /** Puts the address of this forum into the examples. */
-const fillAddress = (text: string, public_url: string): string =>
-  text
-    .replace(/https:\/\/forum\.example(?![.\w])/g, public_url)
-    .replaceAll(':-http://127.0.0.1:8080}', `:-${public_url}}`);
+const fillAddress = (page: string, text: string, public_url: string): string => {
+  const filled = text.replace(/https:\/\/forum\.example(?![.\w])/g, public_url);
+  return own_pages.includes(page) ? filled : filled.replaceAll('http://127.0.0.1:8080', public_url);
+};
 
 const pages = new Map<string, Page>();
 
@@ -95,7 +104,7 @@ const readPage = (page: string, { config, public_url }: PageDeps): Page => {
   const known = pages.get(key);
   if (known !== undefined) return known;
   const source = readGuideText(page, config) + (page === 'webhooks' ? receiversText() : '');
-  const made = convert(fillAddress(source, public_url));
+  const made = convert(fillAddress(page, source, public_url));
   pages.set(key, made);
   return made;
 };
@@ -122,7 +131,7 @@ const answer = async (page: string, deps: PageDeps) => {
 
 const params = Type.Object({ page: Type.String({ pattern: '^[a-z-]+(\\.md)?$', maxLength: 60 }) });
 
-const image_types: Readonly<Record<string, string>> = { svg: 'image/svg+xml', png: 'image/png' };
+const image_types = { svg: 'image/svg+xml', png: 'image/png' } as const;
 
 export const guide_pages = [
   route({
@@ -136,7 +145,8 @@ export const guide_pages = [
       const name = page.replace(/\.md$/, '');
       if (!listGuidePages().includes(name)) return refuse(common_faults.NOT_FOUND);
       if (name === page) return answer(page, deps);
-      return replyRaw('text/markdown; charset=utf-8', readGuideText(name, deps.config));
+      const text = fillAddress(name, readGuideText(name, deps.config), deps.public_url);
+      return replyRaw('text/markdown; charset=utf-8', text);
     },
   }),
   route({
@@ -144,13 +154,12 @@ export const guide_pages = [
     id: 'guideImage',
     path: '/docs/images/{file}',
     params: Type.Object({ file: Type.String({ maxLength: 60 }) }),
-    also_produces: Object.values(image_types),
+    produces: image_types.svg,
+    also_produces: [image_types.png],
     absent: common_faults.NOT_FOUND,
     handle({ params: { file } }) {
-      const type = image_types[file.split('.').at(-1) ?? ''];
-      if (type === undefined || !guide_images.includes(file)) {
-        return refuse(common_faults.NOT_FOUND);
-      }
+      if (!guide_images.includes(file)) return refuse(common_faults.NOT_FOUND);
+      const type = image_types[file.endsWith('.svg') ? 'svg' : 'png'];
       return replyRaw(type, readFileSync(new URL(`images/${file}`, guide_folder)));
     },
   }),

@@ -218,7 +218,7 @@ const replay_hours = [
 const overlap_field: FieldDef = {
   name: 'overlap_hours',
   label: 'Hours during which the old secret also signs',
-  hint: 'Enter 0 if the old secret has leaked.',
+  hint: 'Enter 0 if the current secret has leaked: it ends at once.',
   type: 'number',
   min: '0',
   max: '168',

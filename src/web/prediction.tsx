@@ -20,7 +20,7 @@ import { More } from './parts/more.js';
 import { Prose, Sources } from './parts/prose.js';
 import { outcomeText, valueText } from './parts/question-row.js';
 import { type PlotLine, type PlotScale, PlotTable, TimeChart } from './parts/time-chart.js';
-import { type Question, status_words } from './question-chart.js';
+import { levelOf, type Question, status_words } from './question-chart.js';
 
 /** The page of a forecast: its reasoning, its revisions, and how its score was calculated. */
 
@@ -205,8 +205,8 @@ const ReceiptSection = ({ page }: { page: Page }) => {
 };
 
 /** Returns the chance of Yes or of the given option, or the median. */
-const levelOf = (one: Revision, option: string | null): number | null => {
-  if (one.quartiles !== null) return new Date(one.quartiles[1] ?? Number.NaN).getTime();
+const statedLevel = (one: Revision, option: string | null): number | null => {
+  if (one.quartiles !== null) return levelOf(one.quartiles[1]);
   if (option !== null) {
     if (one.probabilities !== null) return one.probabilities[option] ?? 0;
     return one.selected_option === option ? one.confidence : null;
@@ -218,21 +218,21 @@ const Revisions = ({ page, now }: { page: Page; now: Date }) => {
   const { revisions, question, prediction } = page;
   if (revisions.length < 2) return null;
   const points = revisions.flatMap((one) => {
-    const value = levelOf(one, prediction.selected_option);
+    const value = statedLevel(one, prediction.selected_option);
     return value === null || Number.isNaN(value)
       ? []
       : [{ at: new Date(one.forecast_at).getTime(), value }];
   });
-  const [min, max] = [question.range?.min ?? 0, question.range?.max ?? 100].map((end) =>
-    new Date(end).getTime(),
-  ) as [number, number];
+  const [low = 0, high = 100] = [question.range?.min, question.range?.max].map(
+    (end) => levelOf(end) ?? undefined,
+  );
   const { question_type } = question;
   const text = (value: number): string =>
     question.range === null
       ? percentText(value)
       : valueText(question_type === 'date' ? new Date(value).toISOString() : value, question);
   const kind = question.range === null ? 'percent' : question_type === 'date' ? 'date' : 'number';
-  const scale: PlotScale = { low: min, high: max, kind, text };
+  const scale: PlotScale = { low, high, kind, text };
   const name = prediction.selected_option ?? (question.range === null ? 'Chance of Yes' : 'Median');
   const lines: PlotLine[] = [{ name, series: 0, points }];
   const from = points[0]?.at ?? 0;
@@ -329,7 +329,8 @@ const Body = ({
   public_url: string;
   now: Date;
 }) => {
-  const { prediction, replies } = page;
+  const { prediction, question, revisions, replies } = page;
+  const first = revisions.find(({ revision }) => revision === 0);
   const { id } = prediction;
   const path = `/predictions/${id}`;
   return (
@@ -342,6 +343,12 @@ const Body = ({
       <Head page={page} now={now} />
       <section aria-labelledby="reasons-title">
         <h2 id="reasons-title">Reasoning</h2>
+        {first !== undefined && prediction.revision > 0 && (
+          <p class="soft">
+            Written with the first forecast: <span dir="auto">{positionText(first, question)}</span>
+            . The reasons of later forecasts are under <a href="#revisions-title">Revisions</a>.
+          </p>
+        )}
         <Reasoning forecast={prediction} />
         <Sources urls={prediction.citations} />
       </section>

@@ -58,6 +58,19 @@ export const levelOf = (value: number | string | null | undefined): number | nul
       ? new Date(value).getTime()
       : value;
 
+type Ranged = Pick<Question, 'question_type' | 'range'>;
+
+/** Returns the position from 0 to 100 of a chance, or of a value within the question's range. */
+export const placeInRange = (
+  question: Ranged,
+  value: string | number | null | undefined,
+): number | null => {
+  if (!isNumber(question)) return levelOf(value);
+  const [min, max, at] = [question.range?.min, question.range?.max, value].map(levelOf);
+  if (min == null || max == null || at == null) return null;
+  return Math.min(100, Math.max(0, ((at - min) / (max - min)) * 100));
+};
+
 export const readChart = async (
   api: Api,
   { id }: Question,
@@ -106,7 +119,7 @@ const pointsOf = (
     from,
   );
 
-export const isNumber = ({ question_type }: Question): boolean =>
+export const isNumber = ({ question_type }: Pick<Question, 'question_type'>): boolean =>
   question_type === 'numeric' || question_type === 'date';
 
 /** Returns the options with the highest chances at the end, the highest first. */

@@ -2,7 +2,7 @@ import { percentText } from '../kit/format.js';
 import { countText, Family, familyClass } from './parts/figures.js';
 import type { Forecast } from './parts/forecast.js';
 import { forecastText } from './parts/question-row.js';
-import { type Consensus, isNumber, levelOf, type Question } from './question-chart.js';
+import { type Consensus, isNumber, placeInRange, type Question } from './question-chart.js';
 
 /** Shows the forecasts of model families beside the forecast of the crowd. */
 
@@ -138,14 +138,6 @@ export const StripSection = ({
       </ul>
     </section>
   );
-};
-
-/** Returns the position from 0 to 100 of a chance, or of a value within the question's range. */
-const placeInRange = (question: Question, value: string | number | null | undefined) => {
-  if (!isNumber(question)) return levelOf(value);
-  const [min, max, at] = [question.range?.min, question.range?.max, value].map(levelOf);
-  if (min == null || max == null || at == null) return null;
-  return Math.min(100, Math.max(0, ((at - min) / (max - min)) * 100));
 };
 
 const stripX = (place: number): string => `${(1.5 + place * 0.97).toFixed(1)}%`;

@@ -1,4 +1,4 @@
-import type { Question } from './question-chart.js';
+import { levelOf, type Question } from './question-chart.js';
 
 /** A curl command that places a forecast on a question. */
 
@@ -19,10 +19,7 @@ const exampleOf = ({ question_type, options, range }: Question): object => {
   }
   if (range === null) return { probability: 62 };
   const is_date = question_type === 'date';
-  const [min, max] = [range.min, range.max].map((end) => new Date(end).getTime()) as [
-    number,
-    number,
-  ];
+  const [min = 0, max = 1] = [range.min, range.max].map((end) => levelOf(end) ?? undefined);
   const at = (part: number): number | string => {
     const value = min + part * (max - min);
     return is_date
@@ -42,7 +39,7 @@ const exampleOf = ({ question_type, options, range }: Question): object => {
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 export const snippetOf = (question: Question, public_url: string): string => {
-  const body = JSON.stringify({ ...exampleOf(question), reasoning }, null, 2);
+  const body = JSON.stringify({ dry_run: true, ...exampleOf(question), reasoning }, null, 2);
   return [
     `curl -s ${public_url}/api/questions/${question.id}/predict \\`,
     `  -H "X-API-Key: $API_KEY" -H 'Content-Type: application/json' \\`,
@@ -55,8 +52,10 @@ export const Snippet = ({ question, public_url }: { question: Question; public_u
     <h2 id="snippet-title">Forecast this</h2>
     <p>
       Put the key of your agent in <code>$API_KEY</code>.{' '}
-      <a href="/docs#connect">Connect an agent</a> shows how to get one. The reasoning needs all
-      four sections and at least two sources.
+      <a href="/docs#connect">Connect an agent</a> shows how to get one. Write your own reasoning:
+      four sections, 200 characters, 30 different words, and two sources that are new here (
+      <a href="/docs/guide/forecasts#reasoning">all rules</a>). The forum checks it and says what is
+      missing; without <code>dry_run</code> it counts.
     </p>
     <pre id="snippet" class="wrap">
       <code>{snippetOf(question, public_url)}</code>

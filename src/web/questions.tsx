@@ -8,6 +8,7 @@ import { FollowButton } from './parts/follow.js';
 import { addressText } from './parts/forms.js';
 import { Choices, linkTo, Pager } from './parts/lists.js';
 import { type FamilyDot, QuestionRow } from './parts/question-row.js';
+import { placeInRange } from './question-chart.js';
 
 /** The list of questions. All filters are in the address, and each has a link that removes it. */
 
@@ -104,10 +105,8 @@ const dotsOf = (
   return model_breakdown.flatMap((row) => {
     const { model_family: family, mean_probability, option_probabilities, quantiles } = row;
     if (quantiles !== undefined && range !== null) {
-      const [min, max, middle] = [range.min, range.max, quantiles.p50].map((value) =>
-        new Date(value).getTime(),
-      ) as [number, number, number];
-      return [{ family, place: (100 * (middle - min)) / (max - min) }];
+      const place = placeInRange(question, quantiles.p50);
+      return place === null ? [] : [{ family, place }];
     }
     const place = at < 0 ? mean_probability : option_probabilities?.[at];
     return place == null ? [] : [{ family, place }];

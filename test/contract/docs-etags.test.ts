@@ -44,7 +44,7 @@ t.test('public answers have a tag, and private ones have none', async (t) => {
     'getTaxonomy',
     'openapi',
     'asyncapi',
-    'docs',
+    'arazzo',
     'llms',
     'newsFeed',
     'questionFeed',

@@ -7,7 +7,6 @@ import { startApp } from '../help/app.js';
 import { type BrowserPage, openBrowser, without_chromium as skip } from '../help/browser.js';
 import { openCalls } from '../help/socket-calls.js';
 import { t } from '../help/tap.js';
-import { until } from '../help/until.js';
 
 /** The pages of the reference and the text for agents are complete, safe and correct. */
 
@@ -65,7 +64,7 @@ t.test('a page loads, runs and links to nothing from elsewhere', async (t) => {
 const findBroken = (page: string): string | null => {
   const text = page
     .replace(/^<!doctype html>\n/, '')
-    .replace(/<(meta|link|input|img|br)\b([^>]*?)\/?>/g, '<$1$2/>')
+    .replace(/<(meta|link|input|img|br|wbr)\b([^>]*?)\/?>/g, '<$1$2/>')
     .replace(/<[a-z][^>]*>/g, (tag) =>
       // Matches values too. A word in a value is not an attribute.
       tag.replace(/"[^"]*"|\s(?:hidden|open|async|required|checked|alt)(?=[\s/>])/g, (part) =>
@@ -137,7 +136,8 @@ t.test('every link of the guide leads somewhere, on its pages and in their Markd
     if (/^\/account(?:\/notifications)?$/.test(pathname) || origin !== app.url) return;
     const { status, body } = await read(pathname + search);
     t.equal(status, 200, `${page}: ${link}`);
-    if (hash !== '' && !pathname.endsWith('.md')) t.match(body, `id="${hash.slice(1)}"`, link);
+    if (hash !== '' && !pathname.endsWith('.md'))
+      t.match(body, `id="${decodeURIComponent(hash.slice(1))}"`, link);
   };
   for (const page of guide as Set<string>) {
     const html = String((await read(page)).body);
@@ -192,18 +192,48 @@ t.test('in a browser the pages fit any screen and ask nobody else', { skip }, as
   );
   await fits(t, page);
 
-  const reference = await browser.open(`${app.url}/docs#/predictions/predict`);
-  const opened = '#operations-predictions-predict .opblock-body .responses-table';
-  await until('the linked operation is open', () =>
-    reference.evaluate<boolean>(`document.querySelector('${opened}') !== null`),
-  );
-  const groups = await reference.evaluate<number>(
-    `document.querySelectorAll('.opblock-tag').length`,
-  );
-  t.ok(groups > 20, `${groups} groups`);
-  const foreign = (url: string) => !url.startsWith(app.url) && !url.startsWith('data:');
-  t.same(reference.requests.filter(foreign), []);
-  const breaches = reference.mistakes.filter((text) => !text.includes('404'));
-  t.same(breaches, [], 'it breaks no policy');
-  await fits(t, reference);
+  for (const path of ['/docs', '/docs/api', '/docs/api/predictions', '/docs/guide/architecture']) {
+    const { page: shown, requests, mistakes } = await browser.open(`${app.url}${path}`);
+    t.same(
+      requests.filter((url) => !url.startsWith(app.url) && !url.startsWith('data:')),
+      [],
+    );
+    t.same(mistakes, [], `${path} breaks no policy`);
+    t.equal(await shown.locator('h1').count(), 1, path);
+  }
+  await fits(t, await browser.open(`${app.url}/docs`));
+  await fits(t, await browser.open(`${app.url}/docs/api/predictions`));
+});
+
+t.test('in a browser a key fills the examples, each kind in its place', { skip }, async (t) => {
+  const { page } = await (await openBrowser(t)).open(`${app.url}/docs/api/agents`);
+  const textOf = (id: string) => page.locator(`#${id}-example`).textContent();
+  t.match(await textOf('me'), '"X-API-Key: $API_KEY"');
+  await page.locator('#key').fill('sk_$&mine');
+  t.match(await textOf('me'), '"X-API-Key: sk_$&mine"');
+  await page.locator('#key').fill('hs_session');
+  t.match(await textOf('me'), '"X-API-Key: $API_KEY"', 'a session token is not an agent key');
+  await page.locator('#key').fill('');
+  t.match(await textOf('me'), '"X-API-Key: $API_KEY"');
+  await page.goto(`${app.url}/docs/api/taxonomy`);
+  t.match(await textOf('addTaxonomyTags'), '"X-Admin-Key: $ADMIN_KEY"');
+});
+
+t.test('in a browser the tabs and menus of the documents work', { skip }, async (t) => {
+  const { page } = await (await openBrowser(t)).open(`${app.url}/docs`);
+  const panel = (n: number) => page.locator(`#start-${n}`);
+  t.ok(await panel(0).isVisible());
+  await page.getByLabel('Python').check();
+  t.same([await panel(0).isVisible(), await panel(1).isVisible()], [false, true]);
+  await page.setViewportSize({ width: 375, height: 800 });
+  const link = page.locator('.docs-nav').getByRole('link', { name: 'Overview' });
+  t.notOk(await link.isVisible());
+  await page.getByRole('button', { name: 'All pages' }).click();
+  t.ok(await link.isVisible());
+  await page.goto(`${app.url}/docs/guide/scoring`);
+  await page.getByRole('button', { name: 'On this page' }).click();
+  const heading = page.locator('.docs-toc a').last();
+  await heading.click();
+  t.notOk(await heading.isVisible(), 'the menu closes');
+  t.match(page.url(), /#./);
 });

@@ -75,12 +75,13 @@ const visit = (url: string): Promise<BrowserPage> => {
 };
 
 /** Runs a quickstart command of the tutorial. Each key file belongs to an agent of this run. */
-const quickstart = async (t: Test, command: string): Promise<void> => {
+const quickstart = async (t: Test, command: string, QUESTION: string): Promise<void> => {
   const [, key_file = ''] = /--key-file (\S+)/.exec(command) ?? [];
   const folder = makeTestFolder();
   t.teardown(() => removeTestFolder(folder));
   const ran = await runBash(command.replace(key_file, path.join(folder, key_file)), {
     BASE: app.url,
+    QUESTION,
   });
   t.same([ran.code, ran.errors], [0, '']);
   const promised = readFenced(readSection(tutorial, '## 3. See it change'), 'text');
@@ -113,7 +114,7 @@ t.test('the page with the widget changes when an agent forecasts', { skip }, asy
   t.match(await footer(), /^1 forecast/);
   const height = () => page.locator('iframe.forecast').getAttribute('height');
   await until('the frame is as high as its content', async () => (await height()) !== '480');
-  await quickstart(t, first_forecast);
+  await quickstart(t, first_forecast, id);
   await until('another figure', async () => /^8[1-9]%$/.test((await figure()) ?? ''));
   t.match(await footer(), /^2 forecasts/);
   t.same(mistakes, []);
@@ -128,10 +129,10 @@ t.test('the page of 24 lines changes when an agent forecasts', { skip }, async (
   const opened = await visit(await servePage(t, own_page, app.url, id));
   await until('the forecast', async () => (await read(opened, 'forecast')) === '80 %');
   t.equal(await read(opened, 'count'), '1');
-  await quickstart(t, second_forecast);
+  await quickstart(t, second_forecast, id);
   await until('another count', async () => (await read(opened, 'count')) === '2');
   const { body } = await app.call('GET', `/api/questions/${id}/consensus`);
-  t.equal(await read(opened, 'forecast'), `${body.forecast} %`);
+  t.equal(await read(opened, 'forecast'), `${Math.round(body.forecast)} %`);
   t.not(body.forecast, 80);
   t.same(opened.mistakes, []);
 });

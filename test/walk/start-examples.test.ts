@@ -51,7 +51,7 @@ t.test('JavaScript: registers without a key, and checks forecasts with one', asy
   const client = path.join(project_root, 'clients', 'typescript');
   const first = runModule(code, {}, client);
   t.equal(await first.ended, 0);
-  t.match(first.output(), /owner: http.*\nThen run this program again with API_KEY=sk_/);
+  t.match(first.output(), /pastes the key: http.*\nThen run this program again with API_KEY=sk_/);
   t.equal(await countAgents(app), 1);
   const second = runModule(code, { API_KEY: key }, client);
   t.equal(await second.ended, 0);
@@ -67,7 +67,7 @@ t.test('Python: the same', { skip: withoutPython() }, async (t) => {
   const script = `${python} - <<'END'\n${code}\nEND`;
   const first = await runBash(script, { PYTHONPATH });
   t.equal(first.errors, '');
-  t.match(first.lines, [/owner: http/, /^Then run this program again with API_KEY=sk_/]);
+  t.match(first.lines, [/pastes the key: http/, /^Then run this program again with API_KEY=sk_/]);
   t.equal(await countAgents(app), 1);
   const second = await runBash(script, { PYTHONPATH, API_KEY: key });
   t.equal(second.errors, '');

@@ -87,6 +87,36 @@ t.test('numbers and options have their own words', async (t) => {
   t.match(page, /<td dir="auto">&lt;b>Cy<\/td>/);
 });
 
+t.test('revised numbers keep their decimals, and the text says when it was written', async (t) => {
+  const app = await startApp(t);
+  const range = { min: 0.5, max: 2.5, unit: '°C' };
+  const quantilesAt = (middle: number) => [
+    { value: 0.7, p: 10 },
+    { value: middle, p: 50 },
+    { value: 2.4, p: 90 },
+  ];
+  const forecast = { quantiles: quantilesAt(1.31) };
+  const { agent, question_id, id } = await start(
+    app,
+    { question_type: 'numeric', range },
+    forecast,
+  );
+  await app.sql`
+    update predictions set created_at = created_at - interval '61 s' where id = ${id}`;
+  const body = { quantiles: quantilesAt(1.64), reason: 'The latest bulletin of May shows more.' };
+  t.equal(
+    (await app.call('PATCH', `/api/predictions/${id}`, { key: agent.key, body })).status,
+    200,
+  );
+  const page = await read(app, id);
+  const table = /<details id="revision-table">.*?<\/details>/s.exec(page)?.[0] ?? '';
+  t.match(table, '1.31');
+  t.match(table, '1.64');
+  t.match(page, /Written with the first forecast: <span dir="auto">1\.31 °C/);
+  const question = await app.call('GET', `/questions/${question_id}?tab=data`, { headers });
+  t.match(question.body, /&quot;value&quot;: 1\.1,|"value": 1\.1,/, '0.3 of the range');
+});
+
 t.test('a hidden forecast is not there, and hidden reasons stay hidden', async (t) => {
   const app = await startApp(t, { env: { HIDE_REASONING: 'true' } });
   const { id } = await start(app);

@@ -18,6 +18,7 @@ export const quickstart_options = {
   name: { type: 'string' },
   model: { type: 'string' },
   'key-file': { type: 'string' },
+  question: { type: 'string' },
   reasoning: { type: 'string' },
   probability: { type: 'string' },
   'admin-key-file': { type: 'string' },
@@ -36,6 +37,7 @@ predicts, and follows the event of the prediction. The next run continues with t
   --name NAME             name of the agent (default: a new name)
   --model MODEL           model of the agent (default quickstart)
   --key-file FILE         file for the key (default ${default_key_file})
+  --question ID           the yes/no question (default: the newest open one)
   --reasoning FILE        your own reasoning (default: a text that says it is a trial)
   --probability N         the chance of Yes in percent (default 50)
   --admin-key-file FILE   file with the admin key, to publish a question if none is open
@@ -250,10 +252,20 @@ const publishQuestion = async (client: Client, file: string): Promise<Question> 
 
 const max_questions = 20;
 
+const readQuestion = async (client: Client, id: string): Promise<Question> => {
+  const found = await client.attempt('getQuestion', { params: { id } });
+  if (!found.ok) throw wrongUsage(`--question ${id}: ${found.fault.error}`);
+  const { question } = found.body;
+  if (question.question_type === 'binary' && question.status === 'open')
+    return question as Question;
+  throw wrongUsage('--question must be the id of an open yes/no question.');
+};
+
 const openQuestions = async (
   client: Client,
-  admin_key_file: string | undefined,
+  { question, 'admin-key-file': admin_key_file }: QuickstartCall['values'],
 ): Promise<readonly Question[]> => {
+  if (question !== undefined) return [await readQuestion(client, question)];
   const query = { status: 'open', question_type: 'binary', limit: max_questions } as const;
   const { questions } = await client.call('listQuestions', { query });
   if (questions.length > 0 || admin_key_file === undefined) return questions;
@@ -275,7 +287,7 @@ const wordings = 5;
 const findAccepted = async (agent: Client, { values }: QuickstartCall): Promise<Draft> => {
   const { probability, own } = readForecast(values);
   let why = '';
-  const questions = await openQuestions(agent, values['admin-key-file']);
+  const questions = await openQuestions(agent, values);
   for (const question of questions) {
     for (let n = 0; n < (own === null ? wordings : 1); n += 1) {
       const reasoning = own ?? makeTrialText();
@@ -289,6 +301,11 @@ const findAccepted = async (agent: Client, { values }: QuickstartCall): Promise<
     }
   }
   if (why !== '') throw failed(`The dry run refuses the prediction: ${why}`);
+  if (values.question !== undefined) {
+    throw failed(
+      'The agent has predicted on this question. Name a new --key-file for another agent.',
+    );
+  }
   throw failed(
     questions.length === 0
       ? 'No yes/no question is open. Publish one, or give the file with the admin key (.data/admin-key in the folder of the service) with --admin-key-file.'

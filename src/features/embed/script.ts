@@ -26,6 +26,8 @@ let socket = null, tries = 0, wanted = 0, loaded_at = 0, said = figure(), said_a
 let again = 0, retry = 0, leaving = 0;
 
 const tell = () => {
+  // Before the frame has its width, lines break in other places.
+  if (innerWidth === 0) return;
   const height = Math.ceil(document.body.getBoundingClientRect().height);
   parent.postMessage({ type: 'prediction-forum:height', question_id: id, height }, '*');
 };

@@ -90,7 +90,17 @@ const Contents = ({ headings }: Pick<FrameParts, 'headings'>) => (
     <ul>
       {headings.map(({ id, text, is_sub }) => (
         <li key={id} class={is_sub ? 'sub' : undefined}>
-          <a href={`#${id}`}>{text}</a>
+          <a href={`#${id}`}>
+            {text.split(/(\/)/).map((part) =>
+              part === '/' ? (
+                <>
+                  /<wbr />
+                </>
+              ) : (
+                part
+              ),
+            )}
+          </a>
         </li>
       ))}
     </ul>
