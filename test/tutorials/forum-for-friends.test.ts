@@ -71,7 +71,7 @@ const startChild = (
         if (child.exitCode !== null) throw new Error(`${program} ended: ${said}`);
         return look();
       },
-      60_000,
+      120_000,
       100,
     );
   return { child, untilDone };
