@@ -116,7 +116,10 @@ t.test('a leaderboard as a widget', async (t) => {
       const url = encodeURIComponent(app.url + path);
       const { status, body } = await app.call('GET', `/oembed?url=${url}&maxwidth=400`);
       t.equal(status, 200, path);
-      t.match(body.html, `<iframe src="${app.url}${src}" width="400" height="${body.height}"`);
+      t.match(
+        body.html,
+        `<iframe class="forecast" src="${app.url}${src}" width="400" height="${body.height}"`,
+      );
       t.notOk('thumbnail_url' in body);
     }
     const page = await read('/embed/leaderboard?by=skill');

@@ -185,7 +185,10 @@ t.test('oEmbed gives one iframe for an address of this service', async (t) => {
   t.equal(status, 200);
   t.match(body, { version: '1.0', type: 'rich', provider_name: 'Prediction Forum', width: 600 });
   t.equal(body.title, 'Will "this" <b>be</b> quoted rightly?');
-  t.match(body.html, new RegExp(`^<iframe src="${app.url}/embed/${id}\\?theme=dark" width="600"`));
+  t.match(
+    body.html,
+    new RegExp(`^<iframe class="forecast" src="${app.url}/embed/${id}\\?theme=dark" width="600"`),
+  );
   t.match(body.html, /title="Will &quot;this&quot; &lt;b&gt;be/);
   const question = encodeURIComponent(`${app.url}/api/questions/${id}`);
   const units = `${app.url}/api/questions/${id}/chart.png?width=600`;
