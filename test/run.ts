@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -50,7 +50,12 @@ const selectFiles = (wanted: readonly string[], is_fault: boolean): readonly str
   const starts = wanted.map((name) =>
     name.replace(/^(\.\/)?(dist\/)?test\//, '').replace(/\.ts$/, '.js'),
   );
-  return listFiles().filter((file) => beginsWith(file, starts));
+  // The name of a folder is a whole name: `test/client` is not the beginning of `test/clients`.
+  const isFolder = (name: string): boolean => existsSync(path.join(own_folder, name));
+  const places = starts.map((name) =>
+    /^$|\/$|\.js$/.test(name) || !isFolder(name) ? name : `${name}/`,
+  );
+  return listFiles().filter((file) => beginsWith(file, places));
 };
 
 const is_long = process.env['LONG_FAULTS'] === 'true';
