@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact';
 import {
   type Field,
   groupPath,
+  operationAnchor,
   type Reference,
   type ReferenceGroup,
   type ReferenceObject,
@@ -108,9 +109,9 @@ const Answers = ({ operation: { id, answers }, objects }: OperationParts) => (
 const OperationSection = ({ operation, objects }: OperationParts) => {
   const { id, method, path, summary, deprecation, auth, limits, faults } = operation;
   return (
-    <section class="operation" aria-labelledby={id}>
-      <h2 id={id}>
-        <a href={`#${id}`}>
+    <section class="operation" aria-labelledby={operationAnchor(id)}>
+      <h2 id={operationAnchor(id)}>
+        <a href={`#${operationAnchor(id)}`}>
           <b class="method">{method}</b> <code>{path}</code>
         </a>
       </h2>
@@ -254,7 +255,7 @@ const Overview = ({ groups }: Reference) => (
         <ul class="operations">
           {operations.map(({ id, method, path, summary }) => (
             <li key={id}>
-              <a href={`/docs/api/${name}#${id}`}>
+              <a href={`/docs/api/${name}#${operationAnchor(id)}`}>
                 <b class="method">{method}</b> <code>{path}</code>
               </a>{' '}
               <Marked text={summary} />
@@ -314,7 +315,7 @@ const group_page = route({
     const found = reference.groups.find(({ name }) => name === group);
     if (found === undefined) return refuse(common_faults.NOT_FOUND);
     const operations = found.operations.map(({ id, method, path }) => ({
-      id,
+      id: operationAnchor(id),
       text: `${method} ${path.replace('/api/', '')}`,
     }));
     return show(deps, {

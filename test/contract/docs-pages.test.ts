@@ -1,5 +1,6 @@
 import { SaxesParser } from 'saxes';
 import type { Test } from 'tap';
+import { listGuidePages } from '../../src/features/docs/index.js';
 import type { Operation } from '../../src/http/openapi.js';
 import type { Route } from '../../src/http/route.js';
 import { api_routes } from '../../src/routes.js';
@@ -27,12 +28,24 @@ t.test('every operation of the document stands on the page of its group', async 
   );
   t.same(shown.map((one) => one.operationId).sort(), routes.map(({ id }) => id).sort());
   for (const { operationId, tags } of shown) {
-    t.match(textOf(`/docs/api/${tags[0]}`), `<h2 id="${operationId}">`, operationId);
+    t.match(textOf(`/docs/api/${tags[0]}`), `<h2 id="op-${operationId}">`, operationId);
   }
   for (const name of Object.keys(body.components.schemas)) {
     if (name.endsWith('Request')) continue;
     const places = groups.filter((one) => textOf(`/docs/api/${one}`).includes(`<h2 id="${name}">`));
     t.equal(places.length, 1, name);
+  }
+});
+
+t.test('every id of a page is there once', async (t) => {
+  for (const path of [...pages, ...listGuidePages().map((page) => `/docs/guide/${page}`)]) {
+    const html = String(texts.get(path) ?? (await app.call('GET', path)).body);
+    const ids = Array.from(html.matchAll(/<[^>]* id="([^"]+)"/g), ([, id = '']) => id);
+    t.same(
+      ids.filter((id, n) => ids.indexOf(id) !== n),
+      [],
+      path,
+    );
   }
 });
 

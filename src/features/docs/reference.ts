@@ -244,6 +244,9 @@ const objectOf = (name: string, schema: JsonSchema): ReferenceObject => ({
 /** The path of a group's page. */
 export const groupPath = (name: string): string => `/docs/api/${name}`;
 
+/** The anchor of an operation. The prefix keeps it apart from the ids of the page around it. */
+export const operationAnchor = (id: string): string => `op-${id}`;
+
 /** Makes the reference from the document. `url` is the address of this forum, for the examples. */
 export const makeReference = (document: OpenApi, url: string): Reference => {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>

@@ -1,6 +1,7 @@
 import type { Config } from '../../config.js';
 import type { Route } from '../../http/route.js';
 import { anchorOf, listGuidePages, readGuideText, titleOf } from '../docs/index.js';
+import { groupPath, operationAnchor } from '../docs/reference.js';
 import { type Section, wordsOf } from './rules.js';
 
 /**
@@ -36,7 +37,7 @@ const operationSection = ({ id, method, path, tag, summary }: Route): Section =>
   return {
     title: 'API reference',
     heading,
-    path: `/docs/api/${tag}#${id}`,
+    path: `${groupPath(tag)}#${operationAnchor(id)}`,
     heading_words,
     words: heading_words,
   };

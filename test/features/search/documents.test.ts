@@ -13,14 +13,14 @@ t.test('the sections of the guide have the title of their page and an address', 
   };
   const sections = createDocumentSearch(readConfig(env), api_routes as readonly Route[])();
   const page = sections.find(({ path }) => path === '/docs/guide/webhooks');
-  t.match(page, { title: 'Webhooks', heading: null, heading_words: ' webhooks ' });
+  t.match(page, { title: 'Receive webhooks', heading: null, heading_words: ' receive webhooks ' });
   const parts = sections.filter(({ path }) => path.startsWith('/docs/guide/webhooks#'));
   t.ok(parts.length > 0);
   for (const { title, heading, heading_words, words } of parts) {
-    t.equal(title, 'Webhooks');
-    t.ok(heading !== null && heading_words.startsWith(' webhooks '));
+    t.equal(title, 'Receive webhooks');
+    t.ok(heading !== null && heading_words.startsWith(' receive webhooks '));
     t.ok(words.includes(' '));
   }
   const operation = sections.find(({ heading }) => heading === 'POST /api/register');
-  t.match(operation, { title: 'API reference', path: '/docs/api/agents#register' });
+  t.match(operation, { title: 'API reference', path: '/docs/api/agents#op-register' });
 });
