@@ -124,6 +124,7 @@ const start = async (self: Supervisor): Promise<void> => {
   checkRedisAddress(config);
   await endOrphans(config.DATA_DIR);
   if (wantedRoles(config).includes('api')) await checkPort(config);
+  await checkMetricsPorts(config);
   const { urls, dev_ca } = await openAll(self);
   if (signals.stop.aborted) return;
   if (config.REDIS_URL !== undefined) void tellOfRedis(self, config.REDIS_URL);
@@ -180,6 +181,34 @@ const checkPort = async ({ PORT, HOST }: Config): Promise<void> => {
     );
   }
   throw new Error(`Port ${PORT} on ${HOST} ${port_problems[problem] ?? `fails: ${problem}`}.`);
+};
+
+/** The ports of METRICS_PORT: one for each process, in the order in which they start. */
+export const metricsPorts = (config: Config): readonly number[] => {
+  const { METRICS_PORT, API_PROCESSES } = config;
+  if (METRICS_PORT === undefined) return [];
+  const wanted = wantedRoles(config);
+  const more_apis = wanted.includes('api') ? API_PROCESSES - 1 : 0;
+  const standby = wanted.includes('relay') ? 1 : 0;
+  const count = wanted.length + more_apis + standby;
+  return Array.from({ length: count }, (_, n) => METRICS_PORT + n);
+};
+
+/** Returns why a port of METRICS_PORT cannot be used, as one sentence, or null. */
+export const metricsProblem = async (config: Config): Promise<string | null> => {
+  const { PORT, HOST } = config;
+  const ports = metricsPorts(config);
+  for (const port of ports) {
+    const problem = port === PORT ? 'it is PORT too' : await probePort(port, HOST);
+    if (problem === null) continue;
+    return `METRICS_PORT: port ${port} on ${HOST} cannot be used (${problem}). The processes need the ports ${ports[0]} to ${ports.at(-1)}.`;
+  }
+  return null;
+};
+
+const checkMetricsPorts = async (config: Config): Promise<void> => {
+  const problem = await metricsProblem(config);
+  if (problem !== null) throw new Error(problem);
 };
 
 /** Waits for both stores even if one fails, because a store that has started must be stopped. */

@@ -6,11 +6,13 @@ import { green } from '../boot/terminal.mjs';
 import { type Config, ConfigError, readConfig, settings } from '../config.js';
 import { openSql } from '../db/client.js';
 import { checkAge } from '../db/migrate.js';
+import { openSmtp } from '../features/mail/mailer.js';
 import { CannotStart } from '../kit/service.js';
 import { readStatus } from '../process/embedded/data-dir.js';
 import { embeddedPostgresVersion } from '../process/embedded/postgres-home.js';
 import { probePort } from '../process/embedded/processes.js';
 import { findInstaller, lookUp } from '../process/embedded/redis.js';
+import { metricsProblem } from '../process/supervisor.js';
 import { lookAtRedis } from '../redis/look.js';
 import {
   type Call,
@@ -98,12 +100,30 @@ const checkMachine: Check = () => {
   return `Node ${node}${glibc === undefined ? '' : `, glibc ${glibc}`}, ${descriptors} open files`;
 };
 
-const checkPort: Check = async ({ PORT, HOST, DATA_DIR }) => {
+const checkPort: Check = async (config) => {
+  const { PORT, HOST, DATA_DIR } = config;
   const { url } = readStatus(DATA_DIR);
   if (isRunning(DATA_DIR) && url !== undefined) return `the service is running at ${url}`;
   const problem = await probePort(PORT, HOST);
   if (problem !== null) throw new Error(`${PORT} on ${HOST} cannot be used (${problem})`);
+  const metrics = await metricsProblem(config);
+  if (metrics !== null) throw new Error(metrics);
   return `${PORT} on ${HOST} is free`;
+};
+
+/** Connects and logs in, and sends nothing. */
+const checkMail: Check = async ({ SMTP_URL, NODE_ENV }) => {
+  if (SMTP_URL === undefined) {
+    if (NODE_ENV !== 'production') return '/dev/outbox shows the e-mails';
+    throw new Error('SMTP_URL is not set, so nobody can verify an e-mail address');
+  }
+  const client = openSmtp(SMTP_URL);
+  try {
+    await client.verify();
+    return 'the server of SMTP_URL accepts the log-in';
+  } finally {
+    client.close();
+  }
 };
 
 /** The package is a beta; the Postgres in it is a release: `18.4.0-beta.17` holds Postgres 18.4. */
@@ -148,6 +168,7 @@ const checks: readonly (readonly [name: string, check: Check])[] = [
   ['PORT', checkPort],
   ['Postgres', checkPostgres],
   ['Redis', checkRedis],
+  ['Mail', checkMail],
 ];
 
 const runChecks = async (config: Config, screen: Screen, say: Say) => {

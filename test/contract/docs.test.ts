@@ -191,7 +191,13 @@ t.test('every setting that an example gives is one', async (t) => {
     ),
   );
   const made_in_shells = 'BASE JSON EMAIL ME KEY CODE TOKEN QUESTION HOOK'.split(' ');
-  const others = [...made_in_shells, 'TAP_TIMEOUT', 'TEST_LOG_LEVEL', 'TEST_REDIS'];
+  const others = [
+    ...made_in_shells,
+    'NODE_EXTRA_CA_CERTS',
+    'TAP_TIMEOUT',
+    'TEST_LOG_LEVEL',
+    'TEST_REDIS',
+  ];
   const wrong = given.filter((name) => !isSetting(name) && !others.includes(name));
   t.same(wrong, []);
   t.ok(given.includes('DATABASE_URL'), 'settings were found at all');

@@ -164,6 +164,12 @@ t.test('with stores that are given nothing is embedded; refusals are one sentenc
     refused.output(),
     `Port ${port} on 127.0.0.1 is in use. Stop the other program, or use another port: PORT=${port + 1} npm start\n`,
   );
+  const taken = launch(folder, { ...given, API_PROCESSES: '1', METRICS_PORT: String(port - 2) });
+  t.equal(await taken.code, 1);
+  t.equal(
+    taken.output(),
+    `METRICS_PORT: port ${port} on 127.0.0.1 cannot be used (EADDRINUSE). The processes need the ports ${port - 2} to ${port + 2}.\n`,
+  );
   const first = launch(folder, given);
   const url = await first.url;
   t.match(await waitForAnswer(url, () => true), given);

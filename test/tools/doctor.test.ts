@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import path from 'node:path';
 import { settings } from '../../src/config.js';
 import { runTool } from '../help/run-tool.js';
@@ -56,13 +58,28 @@ t.test('with --json secrets are masked too, whatever stands in an address', asyn
   const findValue = (name: string) =>
     shown.find((one: { name: string }) => one.name === name)?.value ?? null;
   t.equal(shown.length, Object.keys(settings).length);
-  t.equal(checks.length, 5);
+  t.equal(checks.length, 6);
+  t.match(output, /Mail +connect ECONNREFUSED 127\.0\.0\.1:1/);
   t.match(output, /Postgres +The address of Postgres is invalid: .*percent-encoded/);
   t.match(findValue('DATABASE_URL'), /^postgres:\/\/ada:\*\*\*@127\.0\.0\.1:1\/none$/);
   t.match(findValue('DATABASE_REPLICA_URL'), /user=ada&password=\*\*\*$/);
   t.equal(findValue('REDIS_URL'), 'redis://:***@127.0.0.1:1,127.0.0.1:2/?cluster');
   t.equal(findValue('SMTP_URL'), 'smtp://ada:***@127.0.0.1:1');
   t.same([findValue('ADMIN_KEY'), findValue('SECRET_KEY')], ['***', '***']);
+});
+
+t.test('in production a missing mail server and a taken metrics port are wrong', async (t) => {
+  const server = createServer().listen(0, '127.0.0.1');
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  const { code, output } = await run({ NODE_ENV: 'production', METRICS_PORT: String(port) });
+  t.equal(code, 1);
+  t.match(output, '✗ Mail       SMTP_URL is not set, so nobody can verify an e-mail address');
+  t.match(
+    output,
+    `✗ PORT       METRICS_PORT: port ${port} on 127.0.0.1 cannot be used (EADDRINUSE)`,
+  );
 });
 
 t.test('what is wrong is said in one line each, and the code is 1', async (t) => {
@@ -75,7 +92,7 @@ t.test('what is wrong is said in one line each, and the code is 1', async (t) =>
   t.match(output, /✗ DATA_DIR/);
   t.match(output, /✗ Postgres +.*ECONNREFUSED/);
   t.match(output, /✗ Redis +.*ECONNREFUSED/);
-  t.match(output, /3 of 5 failed/);
+  t.match(output, /3 of 6 failed/);
   t.notMatch(output, /hidden/);
 });
 
