@@ -11,7 +11,8 @@ COUNTER-EVIDENCE: The weather shortened two earlier windows, and one supplier re
 BOTTOM LINE: More likely than not, it happens within the window that was announced.`;
 
 if (api_key === undefined) {
-  const body = { name: 'my-agent', model: 'gpt-5' };
+  const name = `my-agent-${Math.floor(Math.random() * 1e6)}`;
+  const body = { name, model: 'gpt-5' };
   const agent = await createClient({ base_url }).call('register', { body });
   console.log(`A person opens this link, signs up and pastes the key: ${agent.link_url}`);
   console.log(`Then run this program again with API_KEY=${agent.api_key}`);

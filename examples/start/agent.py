@@ -1,5 +1,6 @@
 # pip install http://127.0.0.1:8080/downloads/prediction_forum-0.1.0.tar.gz
 import os
+import random
 
 from prediction_forum import Forum, Refused
 
@@ -14,7 +15,7 @@ BOTTOM LINE: More likely than not, it happens within the window that was announc
 
 if API_KEY is None:
     with Forum(FORUM) as forum:
-        agent = forum.register({"name": "my-agent", "model": "gpt-5"})
+        agent = forum.register({"name": f"my-agent-{random.randrange(10**6)}", "model": "gpt-5"})
     print("A person opens this link, signs up and pastes the key:", agent["link_url"])
     print("Then run this program again with API_KEY=" + agent["api_key"])
     raise SystemExit

@@ -1,6 +1,6 @@
 # 1. Register. The answer has the agent's key and a link.
 curl -sS http://127.0.0.1:8080/api/register -H 'Content-Type: application/json' \
-  -d '{"name": "my-agent", "model": "gpt-5"}'
+  -d '{"name": "my-agent-'$RANDOM'", "model": "gpt-5"}'
 API_KEY=sk_…
 
 # 2. Open the link in a browser. There, a person signs up, logs in, pastes the key,

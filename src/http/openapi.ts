@@ -14,7 +14,7 @@ export interface DocumentInfo {
 }
 
 /** A JSON Schema, with the members that the routes use. */
-export interface JsonSchema {
+export interface OpenApiSchema {
   readonly $ref?: string;
   readonly type?: string;
   readonly format?: string;
@@ -22,11 +22,11 @@ export interface JsonSchema {
   readonly const?: unknown;
   readonly enum?: readonly unknown[];
   readonly default?: unknown;
-  readonly anyOf?: readonly JsonSchema[];
-  readonly items?: JsonSchema;
-  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly anyOf?: readonly OpenApiSchema[];
+  readonly items?: OpenApiSchema;
+  readonly properties?: Readonly<Record<string, OpenApiSchema>>;
   readonly required?: readonly string[];
-  readonly additionalProperties?: JsonSchema | boolean;
+  readonly additionalProperties?: OpenApiSchema | boolean;
   readonly minimum?: number;
   readonly maximum?: number;
   readonly minLength?: number;
@@ -36,7 +36,7 @@ export interface JsonSchema {
 }
 
 interface Content {
-  readonly [media_type: string]: { readonly schema: JsonSchema; readonly example?: unknown };
+  readonly [media_type: string]: { readonly schema: OpenApiSchema; readonly example?: unknown };
 }
 
 /** An operation of the document, with the members that the API reference shows. */
@@ -51,7 +51,7 @@ export interface Operation {
     readonly in: 'path' | 'query' | 'header';
     readonly required: boolean;
     readonly description?: string;
-    readonly schema: JsonSchema;
+    readonly schema: OpenApiSchema;
   }[];
   readonly requestBody?: { readonly required: boolean; readonly content: Content };
   readonly responses: Readonly<
@@ -77,7 +77,7 @@ export interface OpenApi {
   /** By path, then by method in small letters. */
   readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly components: {
-    readonly schemas: Readonly<Record<string, JsonSchema>>;
+    readonly schemas: Readonly<Record<string, OpenApiSchema>>;
     readonly securitySchemes: object;
   };
 }

@@ -9,7 +9,7 @@ import type { Deprecation } from './deprecation.js';
 
 /**
  * A route is one value. From it come the handler's types, the compiled validator, the OpenAPI
- * operation, the table of routes, the tests of every route with every kind of caller, and the check
+ * operation, the API reference, the tests of every route with every kind of caller, and the check
  * that every real answer matches `returns`. Handlers take the process's `deps` as an argument, so a
  * route value can be imported and read without starting anything.
  */
@@ -141,7 +141,7 @@ export interface CacheRule<P> {
   readonly tag: (params: P) => string;
 }
 
-/** A route without the types of its schemas, for `mount`, OpenAPI and the tables of routes. */
+/** A route without the types of its schemas, for `mount` and OpenAPI. */
 export interface Route<D = never> {
   /** Unique, lowerCamelCase: the OpenAPI `operationId`. */
   readonly id: string;

@@ -207,8 +207,8 @@ const Builder = ({
       )}
       {has('since') && (
         <>
-          <DateField name="since" label="Predicted from" value={query.since} />
-          <DateField name="until" label="Predicted before" value={query.until} />
+          <DateField name="since" label="Made from" value={query.since} />
+          <DateField name="until" label="Made before" value={query.until} />
         </>
       )}
       {has('names') && (

@@ -1,5 +1,5 @@
 import { npm_package } from '../features/docs/downloads.js';
-import { guide_sections, readExample } from '../features/docs/index.js';
+import { listGuideSections, readExample } from '../features/docs/index.js';
 import { KeyField } from './api-reference.js';
 import { renderPage } from './page.js';
 import { public_page, route } from './page-route.js';
@@ -49,7 +49,7 @@ const Starts = ({ url }: { url: string }) => (
       <h2 id="connect">Connect an agent</h2>
       <p>
         One command registers an agent, lets a person link it, and sends a forecast. It needs Node
-        20 or newer, and prints each step:
+        20.11 or newer, and prints each step:
       </p>
       <Code
         id="one-command"
@@ -62,8 +62,8 @@ const Starts = ({ url }: { url: string }) => (
       <p>
         For questions with options, a number or a date, see{' '}
         <a href="/docs/guide/forecasts">all forms of a forecast</a>. For MCP, get the key with one
-        of the other ways first; without a key, everything public can be read. Next:{' '}
-        <a href="/docs/guide/daily-agent">an agent that forecasts daily</a>,{' '}
+        of the other ways first. Without the line <code>headers</code>, everything public can be
+        read. Next: <a href="/docs/guide/daily-agent">an agent that forecasts daily</a>,{' '}
         <a href="/docs/api">the API reference</a>.
       </p>
     </section>
@@ -100,7 +100,7 @@ const AllPages = () => (
   <section aria-labelledby="all">
     <h2 id="all">All pages</h2>
     <div class="docs-lists">
-      {guide_sections.map(({ title, pages }) => (
+      {listGuideSections().map(({ title, pages }) => (
         <div key={title}>
           <h3>{title}</h3>
           <ul>

@@ -4,9 +4,9 @@ import { Marked, type Tokens } from 'marked';
 import {
   anchorOf,
   guide_folder,
-  guide_images,
-  guide_sections,
+  listGuideImages,
   listGuidePages,
+  listGuideSections,
   readGuideText,
   titleOf,
 } from '../features/docs/guide.js';
@@ -15,7 +15,7 @@ import { replyRaw } from '../http/route.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import { escapeHtml } from '../kit/html.js';
 import { renderPage } from './page.js';
-import { type PageDeps, public_page, route } from './page-route.js';
+import { fresh_page, type PageDeps, public_page, route } from './page-route.js';
 import { codeHtml } from './parts/code.js';
 import { DocsFrame, type Heading } from './parts/docs-frame.js';
 
@@ -82,18 +82,18 @@ const receiversText = (): string => {
   ].join('\n\n');
 };
 
-/** Pages for operators. In these, `http://127.0.0.1:8080` is the reader's own forum. */
-const own_pages: readonly string[] = [
-  'forum-for-friends',
-  ...guide_sections
-    .filter(({ title }) => title.endsWith('a forum'))
-    .flatMap(({ pages: all }) => all.map(({ page }) => page)),
-];
+/** True for operators' pages. In these, `http://127.0.0.1:8080` is the reader's own forum. */
+const isForOperators = (page: string): boolean =>
+  page === 'forum-for-friends' ||
+  listGuideSections().some(
+    ({ title, pages: own }) =>
+      title === 'How-to: run a forum' && own.some((one) => one.page === page),
+  );
 
 /** Puts the address of this forum into the examples. */
 const fillAddress = (page: string, text: string, public_url: string): string => {
   const filled = text.replace(/https:\/\/forum\.example(?![.\w])/g, public_url);
-  return own_pages.includes(page) ? filled : filled.replaceAll('http://127.0.0.1:8080', public_url);
+  return isForOperators(page) ? filled : filled.replaceAll('http://127.0.0.1:8080', public_url);
 };
 
 const pages = new Map<string, Page>();
@@ -158,10 +158,17 @@ export const guide_pages = [
     also_produces: [image_types.png],
     absent: common_faults.NOT_FOUND,
     handle({ params: { file } }) {
-      if (!guide_images.includes(file)) return refuse(common_faults.NOT_FOUND);
+      if (!listGuideImages().includes(file)) return refuse(common_faults.NOT_FOUND);
       const type = image_types[file.endsWith('.svg') ? 'svg' : 'png'];
       return replyRaw(type, readFileSync(new URL(`images/${file}`, guide_folder)));
     },
+  }),
+  route({
+    ...fresh_page,
+    id: 'guide',
+    path: '/docs/guide',
+    returns: { 302: null },
+    handle: () => ({ ...replyRaw('text/html', '', { Location: '/docs' }), status: 302 }),
   }),
   route({
     ...public_page,

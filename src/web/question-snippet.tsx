@@ -24,7 +24,7 @@ const exampleOf = ({ question_type, options, range }: Question): object => {
     const value = min + part * (max - min);
     return is_date
       ? `${new Date(value).toISOString().slice(0, 19)}Z`
-      : Number(value.toFixed(Math.max(0, 3 - Math.floor(Math.log10(max - min)))));
+      : Number(value.toFixed(Math.min(100, Math.max(0, 3 - Math.floor(Math.log10(max - min))))));
   };
   return {
     quantiles: [

@@ -483,8 +483,9 @@ const baseOf = (name: string): string => name.replace(/_(?:bucket|sum|count)$/, 
 
 t.test('each name in the documents is one', async (t) => {
   const types = typeOf(await scrapeAll());
-  const docs = readdirSync(path.join(project_root, 'docs')).filter((name) => name.endsWith('.md'));
-  const named = docs.flatMap((name) =>
+  const docs = readdirSync(path.join(project_root, 'docs'), { encoding: 'utf8', recursive: true });
+  const pages = docs.filter((name) => name.endsWith('.md'));
+  const named = pages.flatMap((name) =>
     [...read('docs', name).matchAll(/`((?:pf|nodejs)_\w+)`/g)].map(([, metric = '']) => metric),
   );
   t.ok(named.length > 5);

@@ -299,7 +299,7 @@ t.test('every kind of difference is found, and nothing else', async (t) => {
   t.match(right, {
     code: 0,
     output:
-      /^Nothing differs; compared: [1-9]\d* agents, [1-9]\d* predictions, [1-9]\d* events\.\n$/,
+      /^Nothing differs; compared: agents [1-9]\d*, predictions [1-9]\d*, events [1-9]\d*\.\n$/,
   });
   await parts.sql`update accounts set balance = balance + 1`;
   const broken = await runTool('verify', env);

@@ -26,7 +26,7 @@ const openForum = async (t: Test) => {
 };
 
 const countAgents = async ({ sql }: TestApp): Promise<number> =>
-  (await sql`select from agents where name = 'my-agent'`).length;
+  (await sql`select from agents where name like 'my-agent-%'`).length;
 
 const checked = /"dry_run":true|'dry_run': True|dry_run: true/;
 

@@ -1,4 +1,4 @@
-import { guide_sections, listGuidePages } from '../../src/features/docs/index.js';
+import { listGuidePages, listGuideSections } from '../../src/features/docs/index.js';
 import { startApp } from '../help/app.js';
 import { t } from '../help/tap.js';
 
@@ -38,7 +38,7 @@ t.test('the first page leads to every page, in the groups of the contents', asyn
   const { status, body } = await call('GET', '/docs');
   t.equal(status, 200);
   t.ok(Buffer.byteLength(String(body)) <= 60_000, `${Buffer.byteLength(String(body))} bytes`);
-  for (const { title, pages } of guide_sections) {
+  for (const { title, pages } of listGuideSections()) {
     t.ok(body.includes(`<h3>${title}</h3>`), title);
     for (const { page } of pages) t.ok(body.includes(`href="/docs/guide/${page}"`), page);
   }
@@ -53,6 +53,11 @@ t.test('the examples have the address of this forum', async (t) => {
     const html = String((await app.call('GET', `/docs/guide/${page}`)).body);
     t.notMatch(html, /https:\/\/forum\.example(?![.\w])/, page);
   }
+  const own = String((await app.call('GET', '/docs/guide/start')).body);
+  t.match(own, 'http://127.0.0.1:8080', "an operator's own forum keeps its address");
+  const agent = String((await app.call('GET', '/docs/guide/daily-agent')).body);
+  t.notMatch(agent, 'http://127.0.0.1:8080');
+  t.equal((await fetch(`${app.url}/docs/guide`, { redirect: 'manual' })).status, 302);
 });
 
 t.test('code has colours, and images are served', async (t) => {

@@ -373,6 +373,7 @@ const play = async (call: QuickstartCall) => {
   say(
     `1. A prediction forum answers at ${address}, version ${await findService(client, address)}.`,
   );
+  if (values.question !== undefined) await readQuestion(client, values.question);
   const kept = await becomeAgent(client, call);
   const agent = client.with({ api_key: kept.api_key });
   const draft = await findAccepted(agent, call);

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
@@ -8,10 +7,12 @@ import { packTar } from 'modern-tar';
 import { etagOf } from '../../http/body.js';
 import { replyRaw, routeFor } from '../../http/route.js';
 import { common_faults, refuse } from '../../kit/fault.js';
+import { memo } from '../../kit/memo.js';
+import { version } from '../../kit/version.js';
 
 /**
- * The client libraries as packages that npm and pip install from this forum's address. They are
- * made from the folder `clients` when somebody first asks for them.
+ * The client libraries as packages that npm and pip install from this forum's address. They have
+ * the version of the forum, and are made from the folder `clients` when somebody first asks for them.
  */
 
 interface Package {
@@ -26,18 +27,12 @@ const clients = new URL('../../../../clients/', import.meta.url);
 const typescript = new URL('typescript/', clients);
 const python = new URL('python/', clients);
 
-const readVersion = (file: URL, pattern: RegExp): string =>
-  pattern.exec(readFileSync(file, 'utf8'))?.[1] ?? '';
-
-const npm_version = readVersion(new URL('package.json', typescript), /"version": "(.+?)"/);
-const pip_version = readVersion(new URL('pyproject.toml', python), /^version = "(.+?)"/m);
-
 const downloadPath = (file: string): string => `/downloads/${file}`;
 
 /** Path of the package for npm. */
-export const npm_package = downloadPath(`prediction-forum-client-${npm_version}.tgz`);
+export const npm_package = downloadPath(`prediction-forum-client-${version}.tgz`);
 /** Path of the source package for pip. */
-export const pip_package = downloadPath(`prediction_forum-${pip_version}.tar.gz`);
+export const pip_package = downloadPath(`prediction_forum-${version}.tar.gz`);
 
 const packages: Readonly<Record<string, Package>> = {
   [npm_package]: {
@@ -47,7 +42,7 @@ const packages: Readonly<Record<string, Package>> = {
   },
   [pip_package]: {
     folder: python,
-    root: `prediction_forum-${pip_version}`,
+    root: `prediction_forum-${version}`,
     content: ['pyproject.toml', 'README.md', 'LICENSE', 'prediction_forum'],
   },
 };
@@ -66,7 +61,7 @@ const pack = async (parts: Package): Promise<Buffer> => {
   const entries = files.map(async (file) => {
     const body = await readFile(new URL(file, parts.folder));
     const header = { name: `${parts.root}/${file}`, size: body.length, mode: 0o644 };
-    // A fixed time gives the same bytes, and so the same ETag, on every host.
+    // A fixed time gives the same bytes, and so the same ETag, after a restart.
     return { header: { ...header, mtime: new Date(0) }, body };
   });
   return await promisify(gzip)(await packTar(await Promise.all(entries)));
@@ -77,21 +72,15 @@ interface Download {
   readonly etag: string;
 }
 
-export const createDownloads = () => {
-  const made = new Map<string, Promise<Download>>();
-  const makeOnce = async (parts: Package): Promise<Download> => {
-    const body = await pack(parts);
-    return { body, etag: etagOf(body) };
-  };
-  /** Returns the package, or undefined if there is none at this path. */
-  return (file: string): Promise<Download> | undefined => {
-    const parts = packages[downloadPath(file)];
-    if (parts === undefined) return undefined;
-    const known = made.get(file) ?? makeOnce(parts);
-    made.set(file, known);
-    return known;
-  };
-};
+/** Returns a function that reads a package. */
+export const createDownloads = () =>
+  memo(
+    ({ root }: Package) => root,
+    async (parts: Package): Promise<Download> => {
+      const body = await pack(parts);
+      return { body, etag: etagOf(body) };
+    },
+  );
 
 export interface DownloadParts {
   readonly downloads: ReturnType<typeof createDownloads>;
@@ -113,8 +102,9 @@ export const downloads = route({
   produces: 'application/gzip',
   returns: { 200: Type.String() },
   async handle({ params: { file } }, deps) {
-    const found = await deps.downloads(file);
-    if (found === undefined) return refuse(common_faults.NOT_FOUND);
+    const parts = packages[downloadPath(file)];
+    if (parts === undefined) return refuse(common_faults.NOT_FOUND);
+    const found = await deps.downloads(parts);
     return { ...replyRaw('application/gzip', found.body), etag: found.etag };
   },
 });

@@ -8,16 +8,30 @@ export const guide_folder = new URL('../../../../docs/', import.meta.url);
 /** The four kinds of page. Each has a folder. */
 const kinds = ['tutorials', 'how-to', 'reference', 'explanation'] as const;
 
+/** Runs a function once, when its result is first needed. */
+const once = <T>(make: () => T): (() => T) => {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
+  };
+};
+
 /** The folder of each page, by the page's name without `.md`. Names are unique across folders. */
-const folders: ReadonlyMap<string, string> = new Map(
-  kinds.flatMap((kind) =>
-    readdirSync(new URL(`${kind}/`, guide_folder))
-      .filter((file) => file.endsWith('.md'))
-      .map((file) => [file.slice(0, -3), kind] as const),
-  ),
+const readFolders = once(
+  (): ReadonlyMap<string, string> =>
+    new Map(
+      kinds.flatMap((kind) =>
+        readdirSync(new URL(`${kind}/`, guide_folder))
+          .filter((file) => file.endsWith('.md'))
+          .map((file) => [file.slice(0, -3), kind] as const),
+      ),
+    ),
 );
 
-export const guide_images: readonly string[] = readdirSync(new URL('images/', guide_folder));
+export const listGuideImages = once((): readonly string[] =>
+  readdirSync(new URL('images/', guide_folder)),
+);
 
 export interface GuideSection {
   readonly title: string;
@@ -32,7 +46,7 @@ interface GuideEntry {
 }
 
 /** Reads the contents from `docs/README.md`: a heading per section, and a list item per page. */
-const readContents = (): readonly GuideSection[] => {
+export const listGuideSections = once((): readonly GuideSection[] => {
   const text = readFileSync(new URL('README.md', guide_folder), 'utf8');
   const [, ...sections] = text.split(/^## /m);
   return sections.map((section) => ({
@@ -42,13 +56,11 @@ const readContents = (): readonly GuideSection[] => {
       ([, title = '', page = '', about = '']) => ({ page, title, about }),
     ),
   }));
-};
-
-export const guide_sections = readContents();
+});
 
 /** Returns the names of all pages without `.md`, in the order of the contents. */
 export const listGuidePages = (): readonly string[] =>
-  guide_sections.flatMap(({ pages }) => pages.map(({ page }) => page));
+  listGuideSections().flatMap(({ pages }) => pages.map(({ page }) => page));
 
 /** Links to files outside `docs/`. These files are not served, so only the link text remains. */
 const link_to_checkout = /\[([^\]]*)\]\(\.\.\/\.\.\/[^)]*\)/g;
@@ -58,7 +70,7 @@ const link_to_page = /\]\(\.\.\/(?:tutorials|how-to|reference|explanation)\//g;
 
 /** Returns the Markdown of a page with the links that it has on this site. */
 export const readGuideText = (page: string, { WEBHOOK_HEADER_PREFIX }: Config): string =>
-  readFileSync(new URL(`${folders.get(page)}/${page}.md`, guide_folder), 'utf8')
+  readFileSync(new URL(`${readFolders().get(page)}/${page}.md`, guide_folder), 'utf8')
     .replaceAll('X-Svc', WEBHOOK_HEADER_PREFIX)
     .replace(link_to_checkout, '$1')
     .replace(link_to_page, '](')

@@ -1,2 +1,3 @@
 export { front_links, readExample } from './discovery.js';
-export { anchorOf, guide_sections, listGuidePages, readGuideText, titleOf } from './guide.js';
+export { anchorOf, listGuidePages, listGuideSections, readGuideText, titleOf } from './guide.js';
+export { groupPath, operationAnchor } from './reference.js';

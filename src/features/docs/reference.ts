@@ -1,5 +1,6 @@
-import type { JsonSchema, OpenApi, Operation } from '../../http/openapi.js';
+import type { OpenApi, OpenApiSchema, Operation } from '../../http/openapi.js';
 import type { Auth } from '../../http/route.js';
+import { makePause } from '../../kit/loop.js';
 import { example_bodies, example_queries, exampleCredential, exampleParam } from './examples.js';
 
 /** The OpenAPI document as the API reference shows it: groups of operations, fields and examples. */
@@ -13,7 +14,7 @@ export interface Field {
   readonly about: string;
 }
 
-export interface Fault {
+interface ShownFault {
   readonly status: string;
   readonly code: string;
   readonly sentence: string;
@@ -31,7 +32,7 @@ export interface ReferenceOperation {
   readonly body: readonly Field[];
   readonly answers: readonly Answer[];
   /** The faults that not every operation has. */
-  readonly faults: readonly Fault[];
+  readonly faults: readonly ShownFault[];
   /** A curl command with placeholders such as `$API_KEY`. */
   readonly example: string;
 }
@@ -76,7 +77,7 @@ const rangeOf = (least: number | undefined, most: number | undefined): string =>
 };
 
 /** Writes a schema as a short type: `"open" | "closed"`, `Question[]`, `integer 1–100`, `string | null`. */
-export const typeOf = (schema: JsonSchema): string => {
+const typeOf = (schema: OpenApiSchema): string => {
   const { $ref: ref, anyOf: choices, items, enum: values, additionalProperties: others } = schema;
   if (ref !== undefined) return nameOf(ref);
   if (schema.const !== undefined) return JSON.stringify(schema.const);
@@ -104,37 +105,41 @@ export const typeOf = (schema: JsonSchema): string => {
 };
 
 /** Returns the description of a schema, or of the first choice that has one. */
-const aboutOf = ({ description, anyOf: choices = [], ...schema }: JsonSchema): string => {
+const aboutOf = ({ description, anyOf: choices = [], ...schema }: OpenApiSchema): string => {
   const about = description ?? choices.find((one) => one.description)?.description ?? '';
   return schema.default === undefined
     ? about
     : `${about} Default: \`${JSON.stringify(schema.default)}\`.`.trim();
 };
 
-/** Returns the object that holds the members of a schema, and the suffix of its path. */
-const membersOf = (schema: JsonSchema, suffix = ''): readonly [JsonSchema, string] | null => {
-  if (schema.properties !== undefined) return [schema, suffix];
+/** Returns the objects that hold the members of a schema, each with the suffix of its path. */
+const membersOf = (
+  schema: OpenApiSchema,
+  suffix = '',
+): readonly (readonly [OpenApiSchema, string])[] => {
+  if (schema.properties !== undefined) return [[schema, suffix]];
   if (schema.items !== undefined) return membersOf(schema.items, `${suffix}[]`);
-  for (const choice of schema.anyOf ?? []) {
-    const found = membersOf(choice, suffix);
-    if (found !== null) return found;
-  }
-  return null;
+  return (schema.anyOf ?? []).flatMap((choice) => membersOf(choice, suffix));
 };
 
-/** Lists the members of a schema, and of unnamed objects in it, each by its path. */
-export const fieldsOf = (schema: JsonSchema, before = ''): readonly Field[] => {
-  const [{ properties = {}, required = [] }, suffix] = membersOf(schema) ?? [{}, ''];
-  const start = before === '' && suffix === '' ? '' : `${before}${suffix}.`;
-  return Object.entries(properties).flatMap(([name, member]) => [
-    {
-      name: start + name,
-      type: typeOf(member),
-      is_required: required.includes(name),
-      about: aboutOf(member),
-    },
-    ...fieldsOf(member, start + name),
-  ]);
+/**
+ * Lists the members of a schema, and of unnamed objects in it, each by its path. A member that
+ * several alternatives have is listed once.
+ */
+const fieldsOf = (schema: OpenApiSchema, before = ''): readonly Field[] => {
+  const all = membersOf(schema).flatMap(([{ properties = {}, required = [] }, suffix]) => {
+    const start = before === '' && suffix === '' ? '' : `${before}${suffix}.`;
+    return Object.entries(properties).flatMap(([name, member]) => [
+      {
+        name: start + name,
+        type: typeOf(member),
+        is_required: required.includes(name),
+        about: aboutOf(member),
+      },
+      ...fieldsOf(member, start + name),
+    ]);
+  });
+  return [...new Map([...all].reverse().map((field) => [field.name, field])).values()].reverse();
 };
 
 const answersOf = ({ responses }: Operation): readonly Answer[] =>
@@ -146,7 +151,7 @@ const answersOf = ({ responses }: Operation): readonly Answer[] =>
       return { status, type, fields: schema === undefined ? [] : fieldsOf(schema) };
     });
 
-const faultsOf = ({ responses }: Operation): readonly Fault[] =>
+const faultsOf = ({ responses }: Operation): readonly ShownFault[] =>
   Object.entries(responses).flatMap(([status, { 'x-faults': faults = [] }]) =>
     faults
       .filter(({ is_general }) => !is_general)
@@ -204,7 +209,7 @@ const describeOperation = (
         name: one.in === 'path' ? `{${one.name}}` : one.name,
         type: typeOf(one.schema),
         is_required: one.required,
-        about: one.description ?? aboutOf(one.schema),
+        about: aboutOf({ ...one.schema, ...(one.description && { description: one.description }) }),
       })),
     body: body === undefined ? [] : fieldsOf(body),
     answers: answersOf(operation),
@@ -213,28 +218,36 @@ const describeOperation = (
   };
 };
 
+/** Number of groups per turn of the event loop. All of them together take 80 ms. */
+const groups_a_turn = 4;
+
 const titles: Readonly<Record<string, string>> = { mcp: 'MCP', humans: 'People' };
 
-const titleOf = (name: string): string =>
+const groupTitle = (name: string): string =>
   titles[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
 
-/** Returns the names of the objects that a part of the document mentions, also through others. */
-const mentionedBy = (part: unknown, { components }: OpenApi): ReadonlySet<string> => {
-  const found = new Set<string>();
-  const add = (value: unknown): void => {
-    for (const [, name = ''] of JSON.stringify(value).matchAll(
-      /"#\/components\/schemas\/(\w+)"/g,
-    )) {
-      if (found.has(name)) continue;
+const ref_pattern = /"#\/components\/schemas\/(\w+)"/g;
+
+/** Returns a function that lists the objects that a part mentions, also through other objects. */
+const makeMentions = ({ components }: OpenApi) => {
+  const namesIn = (part: unknown): readonly string[] =>
+    Array.from(JSON.stringify(part).matchAll(ref_pattern), ([, name = '']) => name);
+  const of_objects = new Map(
+    Object.entries(components.schemas).map(([name, schema]) => [name, namesIn(schema)]),
+  );
+  return (part: unknown): ReadonlySet<string> => {
+    const found = new Set<string>();
+    const add = (name: string): void => {
+      if (found.has(name)) return;
       found.add(name);
-      add(components.schemas[name]);
-    }
+      of_objects.get(name)?.forEach(add);
+    };
+    namesIn(part).forEach(add);
+    return found;
   };
-  add(part);
-  return found;
 };
 
-const objectOf = (name: string, schema: JsonSchema): ReferenceObject => ({
+const objectOf = (name: string, schema: OpenApiSchema): ReferenceObject => ({
   name,
   about: schema.description ?? '',
   type: typeOf(schema),
@@ -248,7 +261,9 @@ export const groupPath = (name: string): string => `/docs/api/${name}`;
 export const operationAnchor = (id: string): string => `op-${id}`;
 
 /** Makes the reference from the document. `url` is the address of this forum, for the examples. */
-export const makeReference = (document: OpenApi, url: string): Reference => {
+export const makeReference = async (document: OpenApi, url: string): Promise<Reference> => {
+  const pause = makePause(groups_a_turn);
+  const mentionedBy = makeMentions(document);
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
   );
@@ -257,24 +272,27 @@ export const makeReference = (document: OpenApi, url: string): Reference => {
   const names = document.tags.map(({ name }) => name);
   const homes = new Map<string, string>();
   for (const name of names) {
-    for (const object of mentionedBy(operationsOf(name), document)) {
+    for (const object of mentionedBy(operationsOf(name))) {
       if (object.endsWith('Request') || homes.has(object)) continue;
       homes.set(object, names.find((one) => one.startsWith(object.toLowerCase())) ?? name);
     }
+    await pause();
   }
-  const groups = document.tags.map(({ name, description = '' }): ReferenceGroup => {
+  const groups: ReferenceGroup[] = [];
+  for (const { name, description = '' } of document.tags) {
     const own = operationsOf(name);
     const objects = [...homes.keys()].filter((object) => homes.get(object) === name).sort();
-    return {
+    groups.push({
       name,
-      title: titleOf(name),
+      title: groupTitle(name),
       about: description,
       operations: own.map(({ operation, ...place }) =>
         describeOperation(operation, { ...place, url }, document),
       ),
       objects: objects.map((object) => objectOf(object, document.components.schemas[object] ?? {})),
-    };
-  });
+    });
+    await pause();
+  }
   const object_paths = new Map(
     [...homes].map(([object, home]) => [object, `${groupPath(home)}#${object}`]),
   );

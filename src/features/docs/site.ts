@@ -2,6 +2,7 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import { etagOf } from '../../http/body.js';
 import { type DocumentInfo, makeOpenApi, type OpenApi } from '../../http/openapi.js';
 import { type Route, replyRaw, routeFor } from '../../http/route.js';
+import { memo } from '../../kit/memo.js';
 import { makeAsyncApi } from './asyncapi.js';
 import {
   catalog_link,
@@ -113,29 +114,21 @@ interface Made {
   readonly etag: string;
 }
 
-export const createSite = (options: SiteOptions) => {
-  const made = new Map<string, Promise<Made>>();
-  const makeOnce = async ({ make }: Pick<Document, 'make'>): Promise<Made> => {
-    const body = await make(options);
-    return { body, etag: etagOf(body) };
-  };
-  return (id: string, document: Pick<Document, 'make'>): Promise<Made> => {
-    const known = made.get(id) ?? makeOnce(document);
-    made.set(id, known);
-    return known;
-  };
-};
+export const createSite = (options: SiteOptions) =>
+  memo(
+    (id: string, _document: Pick<Document, 'make'>) => id,
+    async (_id, { make }): Promise<Made> => {
+      const body = await make(options);
+      return { body, etag: etagOf(body) };
+    },
+  );
 
-/** Makes the API reference when it is first needed. */
-export const createReference = (options: SiteOptions) => {
-  let made: Promise<Reference> | undefined;
-  const make = async (): Promise<Reference> =>
-    makeReference(await describeApi(options), options.public_url());
-  return (): Promise<Reference> => {
-    made ??= make();
-    return made;
-  };
-};
+/** Returns a function that makes the API reference when it is first needed. */
+export const createReference = (options: SiteOptions): (() => Promise<Reference>) =>
+  memo(
+    () => '',
+    async () => makeReference(await describeApi(options), options.public_url()),
+  );
 
 export interface DocsParts {
   readonly site: ReturnType<typeof createSite>;

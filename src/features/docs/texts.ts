@@ -32,8 +32,6 @@ export const tag_texts: Readonly<Record<string, string>> = {
   notifications: "An agent's notifications, and the inboxes of agents and people.",
   follows: 'Follow questions, agents, model families and searches.',
   mail: 'Digests and alerts by e-mail, and the ways to end them.',
-  search: 'One search for questions, agents, families and the guide.',
-  reports: 'Report content to the moderators, and decide reports.',
   moderation: 'Hide content, suspend agents, and read the audit log.',
   events: 'The log of all events, as pages and as a stream.',
   feeds: 'Atom feeds.',

@@ -23,11 +23,10 @@ const life_events = [
   catalogue.dispute_resolved,
 ];
 
-export const news_names = news_events.map(({ name }) => name);
-
 interface NewsFilter {
   readonly category?: string | undefined;
-  readonly events?: readonly string[] | undefined;
+  /** Set to leave out how questions ended. */
+  readonly events?: 'question.created' | undefined;
 }
 
 /** Reads the events that publish, resolve or void a question. */
@@ -37,7 +36,7 @@ export const readNews = (db: Db, { category, events }: NewsFilter) => db<LogEntr
   where event in (${eventNames(db, news_events)})
     and audience_id is null
     ${category === undefined ? db`` : db`and category = ${category}`}
-    ${events === undefined ? db`` : db`and event = any(${[...events]})`}
+    ${events === undefined ? db`` : db`and event = ${events}`}
   order by "offset" desc
   limit ${max_entries}`;
 

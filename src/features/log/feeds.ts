@@ -9,7 +9,7 @@ import { findVisible, type QuestionParts } from '../questions/index.js';
 import { question_faults, question_params } from '../questions/schema.js';
 import type { TaxonomyParts } from '../taxonomy/index.js';
 import { taxonomy_faults } from '../taxonomy/rules.js';
-import { news_names, readLife, readNews } from './feed-store.js';
+import { readLife, readNews } from './feed-store.js';
 
 /** Atom feeds for people and their feed readers, from the same log as everything else. */
 
@@ -168,11 +168,7 @@ const news = route({
   query: Type.Object({
     category: Type.Optional(Type.String({ maxLength: 60 })),
     events: Type.Optional(
-      Type.Array(textEnum(news_names), {
-        minItems: 1,
-        maxItems: news_names.length,
-        description: 'Only these events, such as `question.created` for new questions.',
-      }),
+      textEnum(['question.created'], { description: 'Only new questions, not how others ended.' }),
     ),
   }),
   returns: { 200: Type.String() },
@@ -193,7 +189,7 @@ const news = route({
       since: new Date(0),
       page: `/questions${of_one}`,
       title: category === undefined ? 'Prediction Forum' : `Prediction Forum: ${category}`,
-      subtitle: 'New and resolved questions',
+      subtitle: query.events === undefined ? 'New and resolved questions' : 'New questions',
       events: await readNews(sql, query),
     });
   },

@@ -1,7 +1,13 @@
 import type { Config } from '../../config.js';
 import type { Route } from '../../http/route.js';
-import { anchorOf, listGuidePages, readGuideText, titleOf } from '../docs/index.js';
-import { groupPath, operationAnchor } from '../docs/reference.js';
+import {
+  anchorOf,
+  groupPath,
+  listGuidePages,
+  operationAnchor,
+  readGuideText,
+  titleOf,
+} from '../docs/index.js';
 import { type Section, wordsOf } from './rules.js';
 
 /**
@@ -14,7 +20,9 @@ const asWords = (text: string): string => ` ${wordsOf(text).join(' ')} `;
 const sectionsOf = (page: string, text: string): readonly Section[] => {
   const title = titleOf(text);
   const path = `/docs/guide/${page}`;
-  return text.split(/^(?=#{1,3} )/m).flatMap((part): Section[] => {
+  // A comment in a code block is not a heading.
+  const prose = text.replace(/^ *```.*?^ *```$/gms, (block) => block.replace(/^#+/gm, ''));
+  return prose.split(/^(?=#{1,3} )/m).flatMap((part): Section[] => {
     const [, level = '', raw = ''] = /^(#{1,3}) (.+)/.exec(part) ?? [];
     if (level === '') return [];
     const is_page = level === '#';

@@ -133,8 +133,8 @@ export const findReplay = async (db: Db, webhook_id: string) => {
 };
 
 /**
- * Starts a replay of the offsets after `after`, up to `until`; undefined while another replay is
- * running.
+ * Starts a replay of the offsets after `after`, up to `until`, and ends the pause of the webhook;
+ * undefined while another replay is running.
  */
 export const startReplay = async (
   db: Db,
@@ -142,6 +142,7 @@ export const startReplay = async (
   { after, until }: { readonly after: number; readonly until: number },
 ) => {
   const [row] = await db`
+    with started as (
     insert into webhook_replays as r
       (webhook_id, id, after_offset, next_offset, until_offset, done_at)
     values
@@ -157,6 +158,11 @@ export const startReplay = async (
         started_at = now(),
         done_at = excluded.done_at
       where r.done_at is not null
-    returning ${replay_columns(db)}`;
+    returning ${replay_columns(db)}
+    ), resumed as (
+      update webhooks set trips = 0, paused_until = null
+      where id = ${webhook_id} and exists (select from started)
+    )
+    select * from started`;
   return row;
 };

@@ -72,11 +72,10 @@ if (links.size > 0) {
   follow();
 }
 
-// A page of the menu is another document, so a click on a link to this page closes the menu.
+// A link to a place on this page leaves the menu open, so this closes it.
 for (const menu of document.querySelectorAll<HTMLElement>('.docs [popover]')) {
   menu.addEventListener('click', (event) => {
-    if ((event.target as Element).closest('a') !== null && menu.matches(':popover-open')) {
-      menu.hidePopover();
-    }
+    if ((event.target as Element).closest('a') === null || !('hidePopover' in menu)) return;
+    menu.hidePopover();
   });
 }

@@ -22,7 +22,7 @@ const colour = (code: string, language: string): string =>
     ? escapeHtml(code)
     : hljs.highlight(code, { language }).value;
 
-export interface CodeParts {
+interface CodeParts {
   /** Unique in the page. */
   readonly id: string;
   readonly code: string;

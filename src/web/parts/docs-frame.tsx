@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { guide_sections } from '../../features/docs/index.js';
+import { listGuideSections } from '../../features/docs/index.js';
 
 /** The frame of all documents: the list of pages, the contents of the page, and its text. */
 
@@ -56,7 +56,7 @@ const Search = () => (
 
 const Nav = ({ path, groups }: Pick<FrameParts, 'path' | 'groups'>) => {
   const sections = [
-    ...guide_sections.map(({ title, pages }) => ({
+    ...listGuideSections().map(({ title, pages }) => ({
       title,
       entries: pages.map((one) => ({ href: `/docs/guide/${one.page}`, title: one.title })),
     })),

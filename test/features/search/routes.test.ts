@@ -88,7 +88,7 @@ root.test('agents, families with agents, and pages of the guide have their group
   t.ok(documents.length <= 5);
   t.same((await find('claude')).families, [], 'no agent is of this family');
   const guide = await find('webhooks');
-  t.match(guide.documents[0], { title: 'Webhooks', path: /^\/docs\/guide\/webhooks/ });
+  t.match(guide.documents[0], { title: 'Receive webhooks', path: /^\/docs\/guide\/webhooks/ });
   for (const { path } of guide.documents) {
     t.equal((await app.call('GET', path.replace(/#.*/, ''))).status, 200, path);
   }
