@@ -32,8 +32,8 @@ const callers: Readonly<Record<Auth, string>> = {
 
 type ObjectPaths = Reference['object_paths'];
 
-/** Shows text with its Markdown code marks as code. */
-const CodeMarks = ({ text }: { text: string }) => (
+/** Shows text with its parts between backticks as code. */
+const InlineCode = ({ text }: { text: string }) => (
   <>
     {text.split(/`([^`]+)`/).map((part, n) => (n % 2 === 1 ? <code key={n}>{part}</code> : part))}
   </>
@@ -71,7 +71,7 @@ const Fields = ({ fields, objects, title, is_sent }: FieldsParts) => (
             </td>
             <td>
               {is_sent && is_required && <b>Required. </b>}
-              <CodeMarks text={about} />
+              <InlineCode text={about} />
             </td>
           </tr>
         ))}
@@ -116,13 +116,13 @@ const OperationSection = ({ operation, objects }: OperationParts) => {
         </a>
       </h2>
       <p>
-        <CodeMarks text={summary} />
+        <InlineCode text={summary} />
         {/[.!]$/.test(summary) ? '' : '.'}
       </p>
       {deprecation !== null && (
         <p>
           <strong>
-            <CodeMarks text={deprecation} />
+            <InlineCode text={deprecation} />
           </strong>
         </p>
       )}
@@ -163,7 +163,7 @@ const OperationSection = ({ operation, objects }: OperationParts) => {
           <ul class="faults">
             {faults.map(({ status, code, sentence }) => (
               <li key={`${status}${code}`}>
-                {status} <code>{code}</code> <CodeMarks text={sentence} />
+                {status} <code>{code}</code> <InlineCode text={sentence} />
               </li>
             ))}
           </ul>
@@ -204,7 +204,7 @@ const ObjectSection = ({
   <section aria-labelledby={name}>
     <h2 id={name}>{name}</h2>
     <p>
-      <CodeMarks text={about} />
+      <InlineCode text={about} />
     </p>
     {fields.length > 0 ? (
       <Fields fields={fields} objects={objects} title={`Members of ${name}`} is_sent={false} />
@@ -258,7 +258,7 @@ const Overview = ({ groups }: Reference) => (
               <a href={`/docs/api/${name}#${operationAnchor(id)}`}>
                 <b class="method">{method}</b> <code>{path}</code>
               </a>{' '}
-              <CodeMarks text={summary} />
+              <InlineCode text={summary} />
             </li>
           ))}
         </ul>
