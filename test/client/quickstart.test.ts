@@ -106,6 +106,38 @@ t.test('a forecast of one’s own goes in place of the text for trials', async (
   t.same([...rows], [{ reasoning, prediction: false, confidence: 8_750 }]);
 });
 
+t.test(
+  'a chosen question is forecast, and a wrong one is refused before anything else',
+  async (t) => {
+    const chosen = await makeOpenQuestion(app);
+    const multi = await makeOpenQuestion(app, { question_type: 'multi', options: ['One', 'Two'] });
+    await makeOpenQuestion(app);
+    const agents = await agentCount();
+    for (const [id, problem] of [
+      ['nothing', /^--question nothing: /],
+      [multi, /^--question must be the id of an open yes\/no question\.\n$/],
+    ] as const) {
+      const { code, errors } = await run(
+        'quickstart',
+        app.url,
+        '--question',
+        id,
+        '--key-file',
+        'q.json',
+      );
+      t.equal(code, 2);
+      t.match(errors, problem);
+    }
+    t.equal(await agentCount(), agents, 'no agent is registered');
+    const given = ['--question', chosen, '--key-file', 'q.json'];
+    const { code, errors } = await run('quickstart', app.url, ...given);
+    t.same([code, errors], [0, '']);
+    const rows =
+      await app.sql`select question_id from predictions where agent_id = ${readKey('q.json').agent_id}`;
+    t.same([...rows], [{ question_id: chosen }]);
+  },
+);
+
 t.test('a reasoning that the gates refuse is not sent', async (t) => {
   const bad = ['--key-file', 'third', '--reasoning', write('bad.txt', 'Because I say so.')];
   const { code, errors } = await run('quickstart', app.url, ...bad);

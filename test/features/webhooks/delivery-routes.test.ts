@@ -136,7 +136,7 @@ t.test('what came while a webhook was off is replayed by offsets or by times', a
   t.match(nothing.body, { after: base + 3, until_offset: base + 3, status: 'done' });
 });
 
-t.test('a replay sends deliveries that wait for a retry at once', async (t) => {
+t.test('a replay sends deliveries that wait for a retry at once, also in a pause', async (t) => {
   const base = await readHead();
   const { call, create, settled } = await begin();
   const { id } = await create();
@@ -146,6 +146,8 @@ t.test('a replay sends deliveries that wait for a retry at once', async (t) => {
     update deliveries set state = 'waiting', attempts = 3, next_at = now() + interval '5 h',
       delivered_at = null
     where id = ${first.id}`;
+  await app.sql`
+    update webhooks set trips = 3, paused_until = now() + interval '1 h' where id = ${id}`;
   t.equal((await call('POST', `/${id}/replay`, { after: base })).status, 202);
   const [, again] = await receiver.waitFor('/', 2);
   t.equal(again?.headers['x-svc-offset'], String(base + 1));
