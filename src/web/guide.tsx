@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Type } from '@sinclair/typebox';
 import { Marked, type Tokens } from 'marked';
 import {
@@ -14,6 +15,7 @@ import { catalogue } from '../features/events/catalogue.js';
 import { replyRaw } from '../http/route.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import { escapeHtml } from '../kit/html.js';
+import { memo } from '../kit/memo.js';
 import { renderPage } from './page.js';
 import { fresh_page, type PageDeps, public_page, route } from './page-route.js';
 import { codeHtml } from './parts/code.js';
@@ -27,7 +29,8 @@ const page_link = /^([a-z-]+)\.md(#.*)?$/;
 const writeLink = (href: string, text: string): string => {
   const [, page, anchor = ''] = page_link.exec(href) ?? [];
   const to = page === undefined ? href : `/docs/guide/${page}${anchor}`;
-  return `<a href="${escapeHtml(to)}">${text}</a>`;
+  const rel = /^https?:/.test(to) ? ' rel="nofollow noopener"' : '';
+  return `<a href="${escapeHtml(to)}"${rel}>${text}</a>`;
 };
 
 const writeImage = ({ href, text }: Tokens.Image): string =>
@@ -38,30 +41,41 @@ interface Page {
   readonly headings: readonly Heading[];
 }
 
-/** Converts Markdown to HTML. Wide tables scroll within the page, also with the keyboard. */
-const convert = (text: string): Page => {
+/** A block of code with its HTML. */
+type ColouredCode = Tokens.Code & { html: string };
+
+/**
+ * Converts Markdown to HTML. Wide tables scroll within the page, also with the keyboard. Colouring
+ * takes a while, so other requests have a turn after each block of code.
+ */
+const convert = async (text: string): Promise<Page> => {
   const headings: Heading[] = [];
   let blocks = 0;
   const markdown = new Marked({
+    async: true,
+    async walkTokens(token) {
+      if (token.type !== 'code') return;
+      const block = token as ColouredCode;
+      blocks += 1;
+      block.html = codeHtml({ id: `code-${blocks}`, code: block.text, language: block.lang ?? '' });
+      await nextTurn();
+    },
     renderer: {
       link({ href, tokens }: Tokens.Link) {
         return writeLink(href, this.parser.parseInline(tokens));
       },
-      heading({ depth, text, tokens }: Tokens.Heading) {
-        const id = anchorOf(text);
+      heading({ depth, text: title, tokens }: Tokens.Heading) {
+        const id = anchorOf(title);
         if (depth === 2 || depth === 3) {
-          headings.push({ id, text: text.replace(/[`*]/g, ''), is_sub: depth === 3 });
+          headings.push({ id, text: title.replace(/[`*]/g, ''), is_sub: depth === 3 });
         }
         return `<h${depth} id="${id}">${this.parser.parseInline(tokens)}</h${depth}>\n`;
       },
-      code({ text: code, lang = '' }: Tokens.Code) {
-        blocks += 1;
-        return codeHtml({ id: `code-${blocks}`, code, language: lang });
-      },
+      code: (block: Tokens.Code) => (block as ColouredCode).html,
       image: writeImage,
     },
   });
-  const html = (markdown.parse(text) as string)
+  const html = (await markdown.parse(text))
     .replaceAll('<table>', '<div class="scroll" tabindex="0"><table>')
     .replaceAll('</table>', '</table></div>');
   return { html, headings };
@@ -96,21 +110,17 @@ const fillAddress = (page: string, text: string, public_url: string): string => 
   return isForOperators(page) ? filled : filled.replaceAll('http://127.0.0.1:8080', public_url);
 };
 
-const pages = new Map<string, Page>();
-
 /** The documents do not change while the process runs, so each page is converted once. */
-const readPage = (page: string, { config, public_url }: PageDeps): Page => {
-  const key = `${public_url} ${page}`;
-  const known = pages.get(key);
-  if (known !== undefined) return known;
-  const source = readGuideText(page, config) + (page === 'webhooks' ? receiversText() : '');
-  const made = convert(fillAddress(page, source, public_url));
-  pages.set(key, made);
-  return made;
-};
+const readPage = memo(
+  (page: string, { public_url }: PageDeps) => `${public_url} ${page}`,
+  (page: string, { config, public_url }: PageDeps) => {
+    const source = readGuideText(page, config) + (page === 'webhooks' ? receiversText() : '');
+    return convert(fillAddress(page, source, public_url));
+  },
+);
 
 const answer = async (page: string, deps: PageDeps) => {
-  const { html, headings } = readPage(page, deps);
+  const { html, headings } = await readPage(page, deps);
   const { groups } = await deps.reference();
   const path = `/docs/guide/${page}`;
   return renderPage(deps, {
