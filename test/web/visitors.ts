@@ -12,7 +12,7 @@ export const documents = routes.filter(
     method === 'GET' &&
     produces !== 'application/json' &&
     200 in returns &&
-    !/[.]|^\/(assets|cards)\//.test(path),
+    !/[.]|^\/(assets|cards|docs\/images)\//.test(path),
 );
 /** A pattern for the paths of a route. */
 export const patternOf = (route: string): RegExp =>
