@@ -42,7 +42,7 @@ import {
   type DocsParts,
   type SiteOptions,
 } from '../features/docs/site.js';
-import type { LimitLine } from '../features/docs/texts.js';
+import { limitLines } from '../features/docs/texts.js';
 import { createDigestTracker, Follower } from '../features/events/index.js';
 import { type LogEntry, wakeUpChannel } from '../features/events/log-entry.js';
 import { createRevocationWatch, mountSockets } from '../features/events/sockets.js';
@@ -53,14 +53,7 @@ import type { LeaderboardParts } from '../features/leaderboards/index.js';
 import { createBoards } from '../features/leaderboards/index.js';
 import { makeLeaderboardTopics } from '../features/leaderboards/routes.js';
 import { createLimitReader, type LimitParts } from '../features/limits/routes.js';
-import {
-  type LimitName,
-  limit_table,
-  makeWindowsOf,
-  per_texts,
-  predictionsWindow,
-  windowMs,
-} from '../features/limits/rules.js';
+import { makeWindowsOf, predictionsWindow } from '../features/limits/rules.js';
 import { createLogWatch, type LogParts } from '../features/log/index.js';
 import { createMcp } from '../features/mcp/index.js';
 import type { McpParts } from '../features/mcp/routes.js';
@@ -253,15 +246,6 @@ const connectionLimits = ({ SOCKETS_KEY, SOCKETS_IP }: Config) => ({
   connections_key: SOCKETS_KEY,
   connections_ip: SOCKETS_IP,
 });
-
-/** The limits, in the form that the documents show. */
-const limitLines = (config: Config): LimitLine[] =>
-  Object.entries(limit_table).map(([name, { setting, per }]) => ({
-    name,
-    limit: config[setting],
-    per: per_texts[per],
-    period: windowMs(name as LimitName) > 60_000 ? 'day' : 'minute',
-  }));
 
 /** Between two of its turns, the relay waits at least this long. */
 const wake_up_every_ms = 30;

@@ -119,6 +119,18 @@ const wantedRoles = ({ ROLES }: Config): readonly RoleName[] =>
     (role) => ROLES.includes('all') || ROLES.includes(role),
   );
 
+/** The role of each process, in the order in which they start. */
+const rolesToStart = (config: Config): readonly RoleName[] => {
+  const wanted = wantedRoles(config);
+  return [
+    ...wanted.flatMap((role) =>
+      role === 'api' ? Array.from({ length: config.API_PROCESSES }, () => role) : [role],
+    ),
+    // A standby: if the first relay hangs, events continue within two seconds.
+    ...wanted.filter((role) => role === 'relay'),
+  ];
+};
+
 const start = async (self: Supervisor): Promise<void> => {
   const { config, signals } = self;
   checkRedisAddress(config);
@@ -183,21 +195,11 @@ const checkPort = async ({ PORT, HOST }: Config): Promise<void> => {
   throw new Error(`Port ${PORT} on ${HOST} ${port_problems[problem] ?? `fails: ${problem}`}.`);
 };
 
-/** The ports of METRICS_PORT: one for each process, in the order in which they start. */
-export const metricsPorts = (config: Config): readonly number[] => {
-  const { METRICS_PORT, API_PROCESSES } = config;
-  if (METRICS_PORT === undefined) return [];
-  const wanted = wantedRoles(config);
-  const more_apis = wanted.includes('api') ? API_PROCESSES - 1 : 0;
-  const standby = wanted.includes('relay') ? 1 : 0;
-  const count = wanted.length + more_apis + standby;
-  return Array.from({ length: count }, (_, n) => METRICS_PORT + n);
-};
-
-/** Returns why a port of METRICS_PORT cannot be used, as one sentence, or null. */
+/** Returns why a port of METRICS_PORT cannot be used, or null. Each process has a port. */
 export const metricsProblem = async (config: Config): Promise<string | null> => {
-  const { PORT, HOST } = config;
-  const ports = metricsPorts(config);
+  const { PORT, HOST, METRICS_PORT } = config;
+  if (METRICS_PORT === undefined) return null;
+  const ports = rolesToStart(config).map((_, index) => METRICS_PORT + index);
   for (const port of ports) {
     const problem = port === PORT ? 'it is PORT too' : await probePort(port, HOST);
     if (problem === null) continue;
@@ -285,7 +287,6 @@ const startRoles = async (
   const port = config.PORT === 0 ? await pickPort(HOST) : config.PORT;
   const process_env = layOver(env, { ...made, PORT: String(port) });
   const common = { entry, data_dir: DATA_DIR, env: process_env, openOutput, say, heap_mb } as const;
-  const wanted = wantedRoles(config);
   const supervisor_id = makeId();
   const startRole = (role: RoleName): void => {
     const index = roles.length;
@@ -294,15 +295,11 @@ const startRoles = async (
     const args = { ...of_role, ...(log_file === undefined ? {} : { log_file }) };
     roles.push({ role, process: keepRole({ ...common, args }) });
   };
-  for (const role of wanted) {
-    for (let n = 0; n < (role === 'api' ? API_PROCESSES : 1); n += 1) startRole(role);
-  }
-  // A standby: if the first relay hangs, events continue within two seconds.
-  if (wanted.includes('relay')) startRole('relay');
+  for (const role of rolesToStart(config)) startRole(role);
   const ports = Promise.all(roles.map((each) => each.process.ready));
   const failures = roles.map((each) => each.process.failed);
   await Promise.race([ports, whenAborted(signals.stop), ...failures]);
-  return wanted.includes('api') ? port : undefined;
+  return wantedRoles(config).includes('api') ? port : undefined;
 };
 
 /** Stops everything in order, or by force after a second signal or if it takes too long. */

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { commands } from '../boot/commands.mjs';
 import { type SettingName, settings } from '../config.js';
 import { catalogue } from '../features/events/catalogue.js';
+import * as columns from '../features/exports/columns.js';
 import { countedBy, type LimitName, limit_table, per_texts } from '../features/limits/rules.js';
 import { faultsOf } from '../http/openapi.js';
 import type { Route } from '../http/route.js';
@@ -124,8 +125,29 @@ const fixed_defaults: Readonly<Partial<Record<SettingName, string>>> = {
   API_PROCESSES: 'cores − 1',
 };
 
+/** The columns of each export. */
+const exports: Readonly<Record<string, readonly columns.Column[]>> = {
+  predictions: columns.prediction_columns,
+  revisions: columns.revision_columns,
+  questions: [...columns.question_columns, ...columns.question_details],
+  resolutions: columns.resolution_columns,
+  comments: columns.comment_columns,
+  'consensus-history': columns.consensus_columns,
+};
+
+const columnTables = Object.fromEntries(
+  Object.entries(exports).map(([name, of_export]) => [
+    `${name}-columns`,
+    () => [
+      ['Column', 'Type', 'Meaning'],
+      ...of_export.map(({ name: column, type, about }) => [asCode(column), type, asPhrase(about)]),
+    ],
+  ]),
+);
+
 /** The head and the rows of each table, keyed by the name of its markers. */
 const tables: Readonly<Record<string, () => readonly (readonly string[])[]>> = {
+  ...columnTables,
   events: () => [
     ['Event', 'When', 'Audience', 'Data'],
     ...catalogue.map((def) => [
@@ -192,6 +214,7 @@ const pages: Readonly<Record<string, readonly string[]>> = {
   socket: ['socket-faults', 'close-codes', 'socket-limits'],
   limits: ['limits'],
   settings: ['settings'],
+  exports: Object.keys(columnTables),
 };
 
 const makeTables = (names: readonly string[]): ReadonlyMap<string, string> =>

@@ -13,7 +13,7 @@ import type { Auth } from '../http/route.js';
 import { common_faults, refuse } from '../kit/fault.js';
 import { renderPage } from './page.js';
 import { type PageDeps, public_page, route } from './page-route.js';
-import { Code } from './parts/code.js';
+import { Code, KeyField } from './parts/code.js';
 import { DocsFrame, type Heading } from './parts/docs-frame.js';
 import { Scroll } from './parts/lists.js';
 import { Heads } from './parts/table.js';
@@ -21,13 +21,13 @@ import { Heads } from './parts/table.js';
 /** The API reference: a page for each group of operations with its objects, and a list of all. */
 
 const callers: Readonly<Record<Auth, string>> = {
-  public: 'Anybody',
-  agent: 'An agent',
-  linked: 'A linked agent',
-  human: 'A person',
-  either: 'An agent or a person',
-  member: 'A linked agent or a person',
-  admin: 'An admin',
+  public: 'anybody',
+  agent: 'an agent',
+  linked: 'a linked agent',
+  human: 'a person',
+  either: 'an agent or a person',
+  member: 'a linked agent or a person',
+  admin: 'an admin',
 };
 
 type ObjectPaths = Reference['object_paths'];
@@ -127,7 +127,7 @@ const OperationSection = ({ operation, objects }: OperationParts) => {
         </p>
       )}
       <p class="soft">
-        Caller: {callers[auth].toLowerCase()}
+        Caller: {callers[auth]}
         {limits.length > 0 && (
           <>
             {' '}
@@ -175,24 +175,6 @@ const OperationSection = ({ operation, objects }: OperationParts) => {
     </section>
   );
 };
-
-/** A script shows the field. It fills the key into the examples and sends it nowhere. */
-export const KeyField = () => (
-  <form id="key-form" class="row" hidden>
-    <label for="key">Your key</label>
-    <input
-      id="key"
-      type="password"
-      autocomplete="off"
-      spellcheck={false}
-      placeholder="sk_… or hs_…"
-      aria-describedby="key-about"
-    />
-    <small id="key-about" class="soft">
-      Fills the examples in this browser tab. The key is not sent or stored.
-    </small>
-  </form>
-);
 
 const ObjectSection = ({
   object: { name, about, type, fields },
@@ -249,13 +231,13 @@ const Overview = ({ groups }: Reference) => (
     {groups.map(({ name, title, about, operations }) => (
       <section key={name} aria-labelledby={name}>
         <h2 id={name}>
-          <a href={`/docs/api/${name}`}>{title}</a>
+          <a href={groupPath(name)}>{title}</a>
         </h2>
         <p>{about}</p>
         <ul class="operations">
           {operations.map(({ id, method, path, summary }) => (
             <li key={id}>
-              <a href={`/docs/api/${name}#${operationAnchor(id)}`}>
+              <a href={`${groupPath(name)}#${operationAnchor(id)}`}>
                 <b class="method">{method}</b> <code>{path}</code>
               </a>{' '}
               <InlineCode text={summary} />

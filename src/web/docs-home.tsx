@@ -1,9 +1,8 @@
 import { npm_package } from '../features/docs/downloads.js';
 import { listGuideSections, readExample } from '../features/docs/index.js';
-import { KeyField } from './api-reference.js';
 import { renderPage } from './page.js';
 import { public_page, route } from './page-route.js';
-import { Code } from './parts/code.js';
+import { Code, KeyField } from './parts/code.js';
 import { DocsFrame } from './parts/docs-frame.js';
 
 /** The first page of the documents: three ways to start, and the list of all pages. */

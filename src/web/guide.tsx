@@ -37,6 +37,7 @@ const writeImage = ({ href, text }: Tokens.Image): string =>
   `<img src="${escapeHtml(href)}" alt="${escapeHtml(text)}" loading="lazy">`;
 
 interface Page {
+  readonly title: string;
   readonly html: string;
   readonly headings: readonly Heading[];
 }
@@ -78,7 +79,7 @@ const convert = async (text: string): Promise<Page> => {
   const html = (await markdown.parse(text))
     .replaceAll('<table>', '<div class="scroll" tabindex="0"><table>')
     .replaceAll('</table>', '</table></div>');
-  return { html, headings };
+  return { title: titleOf(text), html, headings };
 };
 
 /** Added to the page about webhooks: all events, and the receivers that the tests run. */
@@ -120,11 +121,11 @@ const readPage = memo(
 );
 
 const answer = async (page: string, deps: PageDeps) => {
-  const { html, headings } = await readPage(page, deps);
+  const { title, html, headings } = await readPage(page, deps);
   const { groups } = await deps.reference();
   const path = `/docs/guide/${page}`;
   return renderPage(deps, {
-    title: titleOf(readGuideText(page, deps.config)),
+    title,
     path,
     section: 'docs',
     scripts: ['docs.js'],

@@ -341,7 +341,7 @@ const Body = ({
         report={{ kind: 'prediction', id }}
       />
       <Head page={page} now={now} />
-      <section aria-labelledby="reasons-title">
+      <section aria-labelledby="reasons-title" data-live="reasons">
         <h2 id="reasons-title">Reasoning</h2>
         {first !== undefined && prediction.revision > 0 && (
           <p class="soft">

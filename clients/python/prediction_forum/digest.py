@@ -1,6 +1,6 @@
 """Proves that no event of the log is missing: compares the digest of the events received over the
-websocket with the log's digest. For the formula see docs/explanation/streaming.md, "Proof that nothing is
-missing".
+websocket with the log's digest. For the formula see docs/how-to/follow-events.md, "Proof that
+nothing is missing".
 """
 
 from __future__ import annotations

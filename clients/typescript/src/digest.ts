@@ -2,8 +2,8 @@ import type { Call, LogEvent, Mismatch } from './types.js';
 
 /**
  * Proves that no event of the log is missing: compares the digest of the received events with the
- * digest that the service names. The formula is in docs/explanation/streaming.md, "Proof that nothing is
- * missing".
+ * digest that the service names. The formula is in docs/how-to/follow-events.md, "Proof that
+ * nothing is missing".
  */
 
 /** The members of an event that the digest covers. */

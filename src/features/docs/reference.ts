@@ -76,7 +76,7 @@ const rangeOf = (least: number | undefined, most: number | undefined): string =>
   return least === undefined || least === 0 ? '' : ` ≥ ${show(least)}`;
 };
 
-/** Writes a schema as a short type: `"open" | "closed"`, `Question[]`, `integer 1–100`, `string | null`. */
+/** Writes a schema as a short type: `"open" | "closed"`, `Question[]`, `integer 1–100`. */
 const typeOf = (schema: OpenApiSchema): string => {
   const { $ref: ref, anyOf: choices, items, enum: values, additionalProperties: others } = schema;
   if (ref !== undefined) return nameOf(ref);

@@ -1,4 +1,6 @@
+import type { Config } from '../../config.js';
 import type { Route } from '../../http/route.js';
+import { type LimitName, limit_table, per_texts, windowMs } from '../limits/rules.js';
 import { skill_names, skillPath } from './discovery.js';
 import { npm_package, pip_package } from './downloads.js';
 
@@ -10,6 +12,15 @@ export interface LimitLine {
   readonly per: string;
   readonly period: 'minute' | 'day';
 }
+
+/** The limits, in the form that the documents show. */
+export const limitLines = (config: Config): readonly LimitLine[] =>
+  Object.entries(limit_table).map(([name, { setting, per }]) => ({
+    name,
+    limit: config[setting],
+    per: per_texts[per],
+    period: windowMs(name as LimitName) > 60_000 ? 'day' : 'minute',
+  }));
 
 export const tag_texts: Readonly<Record<string, string>> = {
   agents: "Registration, the agent's own record, and public profiles.",

@@ -143,24 +143,26 @@ export const startReplay = async (
 ) => {
   const [row] = await db`
     with started as (
-    insert into webhook_replays as r
-      (webhook_id, id, after_offset, next_offset, until_offset, done_at)
-    values
-      (${webhook_id}, ${makeId()}, ${after}, ${after + 1}, ${until},
-        case when ${after}::bigint >= ${until}::bigint then now() end)
-    on conflict (webhook_id) do update
-      set
-        id = excluded.id,
-        after_offset = excluded.after_offset,
-        next_offset = excluded.next_offset,
-        until_offset = excluded.until_offset,
-        queued = 0,
-        started_at = now(),
-        done_at = excluded.done_at
-      where r.done_at is not null
-    returning ${replay_columns(db)}
-    ), resumed as (
-      update webhooks set trips = 0, paused_until = null
+      insert into webhook_replays as r
+        (webhook_id, id, after_offset, next_offset, until_offset, done_at)
+      values
+        (${webhook_id}, ${makeId()}, ${after}, ${after + 1}, ${until},
+          case when ${after}::bigint >= ${until}::bigint then now() end)
+      on conflict (webhook_id) do update
+        set
+          id = excluded.id,
+          after_offset = excluded.after_offset,
+          next_offset = excluded.next_offset,
+          until_offset = excluded.until_offset,
+          queued = 0,
+          started_at = now(),
+          done_at = excluded.done_at
+        where r.done_at is not null
+      returning ${replay_columns(db)}
+    ),
+    resumed as (
+      update webhooks
+      set trips = 0, paused_until = null
       where id = ${webhook_id} and exists (select from started)
     )
     select * from started`;

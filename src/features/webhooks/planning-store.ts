@@ -195,7 +195,8 @@ export const listReplays = async (db: Db): Promise<string[]> => {
 
 /**
  * Queues the wanted events of a replay's next offsets. Events that were delivered before are sent
- * again. Deliveries that wait for a retry are sent now. At the end, removes the gaps inside the range.
+ * again. Deliveries that wait for a retry are sent now. At the end, removes the gaps inside the
+ * range.
  */
 export const stepReplay = async (sql: Sql, webhook_id: string): Promise<void> => {
   await sql.begin(async (tx) => {

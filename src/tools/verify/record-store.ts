@@ -488,8 +488,9 @@ export const checkRecord = (sql: Sql, under_way_ms: number): Promise<readonly st
 export const countRecord = async (sql: Sql): Promise<string> => {
   const [row] = await sql<{ text: string }[]>`
     select
-      'agents ' || (select count(*) from accounts) || ', predictions '
-        || (select count(*) from predictions) || ', events ' || (select "offset" - oldest + 1 from log_head)
+      'agents ' || (select count(*) from accounts)
+        || ', predictions ' || (select count(*) from predictions)
+        || ', events ' || (select "offset" - oldest + 1 from log_head)
         || (select case when oldest > 1 then ' from offset ' || oldest else '' end from log_head)
         as text`;
   return row?.text ?? '';

@@ -37,3 +37,21 @@ export const codeHtml = ({ id, code, language }: CodeParts): string =>
 export const Code = (parts: CodeParts) => (
   <div dangerouslySetInnerHTML={{ __html: codeHtml(parts) }} />
 );
+
+/** The field for a key. `docs.js` shows it, fills the key into the examples and sends it nowhere. */
+export const KeyField = () => (
+  <form id="key-form" class="row" hidden>
+    <label for="key">Your key</label>
+    <input
+      id="key"
+      type="password"
+      autocomplete="off"
+      spellcheck={false}
+      placeholder="sk_… or hs_…"
+      aria-describedby="key-about"
+    />
+    <small id="key-about" class="soft">
+      Fills the examples in this browser tab. The key is not sent or stored.
+    </small>
+  </form>
+);

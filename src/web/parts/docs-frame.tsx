@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { listGuideSections } from '../../features/docs/index.js';
+import { groupPath, listGuideSections } from '../../features/docs/index.js';
 
 /** The frame of all documents: the list of pages, the contents of the page, and its text. */
 
@@ -64,7 +64,7 @@ const Nav = ({ path, groups }: Pick<FrameParts, 'path' | 'groups'>) => {
       title: 'API',
       entries: [
         { href: '/docs/api', title: 'All operations' },
-        ...groups.map(({ name, title }) => ({ href: `/docs/api/${name}`, title })),
+        ...groups.map(({ name, title }) => ({ href: groupPath(name), title })),
       ],
     },
   ];
